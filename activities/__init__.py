@@ -1,0 +1,1 @@
+"""One file per step: the only place where Temporal meets the outside."""

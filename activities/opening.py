@@ -1,0 +1,43 @@
+"""Opening a run and writing down where it stands."""
+
+from __future__ import annotations
+
+from temporalio import activity
+
+from activities.failures import refusals
+from activities.interfaces import Opening, OpenOrder, RunPlan, StateRecord
+from countersign.domain.canonical import sha256_hex
+from countersign.domain.errors import Conflict
+from countersign.ports import Ledger
+from countersign.signing.statements import verify_request
+
+
+class OpeningSteps(Opening):
+    """Checks what is registered before anything is done for it: a workflow can be started by anyone."""
+
+    def __init__(self, ledger: Ledger, installation: str, plan: RunPlan) -> None:
+        self._ledger = ledger
+        self._installation = installation
+        self._plan = plan
+
+    @activity.defn
+    def open_run(self, order: OpenOrder) -> RunPlan:
+        """See Opening."""
+        run = order.run
+        with refusals(self._ledger, run.tenant, run.operation, "open_run"):
+            stored = self._ledger.operations.get(run.tenant, run.operation)
+            persons = self._ledger.directory.persons(run.tenant)
+            statement, signer = verify_request(
+                stored.statement, persons, installation=self._installation, now=order.now
+            )
+            request = self._ledger.documents.get(run.tenant, stored.request_hash)
+            signed = (statement.tenant, statement.operation, statement.request_hash, signer.id, stored.case)
+            ordered = (run.tenant, run.operation, sha256_hex(request), stored.requester, run.case)
+            if signed != ordered or run.request_hash != stored.request_hash:
+                raise Conflict(f"operation {run.operation}: the run was not started for the request that was signed")
+        return self._plan
+
+    @activity.defn
+    def record_state(self, record: StateRecord) -> None:
+        """See Opening."""
+        self._ledger.operations.move(record.tenant, record.operation, record.state, record.reason, record.now)

@@ -1,0 +1,1 @@
+"""Countersign: people sign exactly the action an agent may take, and it then happens once."""

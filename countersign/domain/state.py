@@ -1,0 +1,91 @@
+"""The states of a run and the one table that says which event leads where."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from countersign.domain.errors import CountersignError
+
+
+class State(StrEnum):
+    """Where a run stands; the comment says who moves next."""
+
+    CREATED = "CREATED"
+    RUNNING = "RUNNING"  # the agent and the checks
+    WAITING_APPROVAL = "WAITING_APPROVAL"  # people of the required role
+    EXECUTING = "EXECUTING"  # the gateway
+    WAITING_RETRY = "WAITING_RETRY"  # a timer; nothing was sent
+    OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"  # reconciliation by idempotency key
+    SUCCEEDED = "SUCCEEDED"
+    REJECTED = "REJECTED"
+    EXPIRED = "EXPIRED"
+    CANCELLED = "CANCELLED"
+    FAILED = "FAILED"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether nobody moves next."""
+        return self in _TERMINAL
+
+
+_TERMINAL = frozenset({State.SUCCEEDED, State.REJECTED, State.EXPIRED, State.CANCELLED, State.FAILED})
+
+
+class Event(StrEnum):
+    """What can happen to a run."""
+
+    STARTED = "started"
+    PROPOSED = "proposed"  # the action needs people
+    GRANTED_BY_RULE = "granted_by_rule"  # the policy asks nobody
+    GRANTED = "granted"  # enough valid statements
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    GAVE_UP = "gave_up"  # the draft, its checks, its grade or the policy do not allow a proposal
+    EXECUTED = "executed"
+    NOT_SENT = "not_sent"  # surely nothing went out
+    OUTCOME_UNKNOWN = "outcome_unknown"  # something may have gone out
+    REFUSED = "refused"  # the gateway found no valid grant
+    RETRY = "retry"
+
+
+TRANSITIONS: dict[tuple[State, Event], State] = {
+    (State.CREATED, Event.STARTED): State.RUNNING,
+    (State.CREATED, Event.GAVE_UP): State.FAILED,
+    (State.CREATED, Event.CANCELLED): State.CANCELLED,
+    (State.RUNNING, Event.PROPOSED): State.WAITING_APPROVAL,
+    (State.RUNNING, Event.GRANTED_BY_RULE): State.EXECUTING,
+    (State.RUNNING, Event.GAVE_UP): State.FAILED,
+    (State.RUNNING, Event.CANCELLED): State.CANCELLED,
+    (State.WAITING_APPROVAL, Event.GRANTED): State.EXECUTING,
+    (State.WAITING_APPROVAL, Event.REJECTED): State.REJECTED,
+    (State.WAITING_APPROVAL, Event.EXPIRED): State.EXPIRED,
+    (State.WAITING_APPROVAL, Event.CANCELLED): State.CANCELLED,
+    (State.EXECUTING, Event.EXECUTED): State.SUCCEEDED,
+    (State.EXECUTING, Event.NOT_SENT): State.WAITING_RETRY,
+    (State.EXECUTING, Event.OUTCOME_UNKNOWN): State.OUTCOME_UNKNOWN,
+    (State.EXECUTING, Event.REFUSED): State.FAILED,
+    (State.WAITING_RETRY, Event.RETRY): State.EXECUTING,
+    (State.WAITING_RETRY, Event.REFUSED): State.FAILED,
+    (State.WAITING_RETRY, Event.CANCELLED): State.CANCELLED,
+    (State.OUTCOME_UNKNOWN, Event.EXECUTED): State.SUCCEEDED,
+    (State.OUTCOME_UNKNOWN, Event.NOT_SENT): State.WAITING_RETRY,
+}
+
+
+class IllegalTransition(CountersignError):
+    """An event that means nothing in the state where it came; names both."""
+
+    code = "ILLEGAL_TRANSITION"
+
+
+def after(state: State, event: Event) -> State:
+    """The state that `event` leads to.
+
+    Raises:
+        IllegalTransition: when the pair is not in the table.
+    """
+    try:
+        return TRANSITIONS[state, event]
+    except KeyError:
+        raise IllegalTransition(f"event {event.value} is not possible in state {state.value}") from None

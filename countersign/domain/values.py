@@ -1,0 +1,27 @@
+"""The base of all frozen values that cross a boundary: strict types, no unknown fields."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, NewType
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+
+class Value(BaseModel):
+    """An immutable value; an unknown field or a wrong type is an error, never dropped or coerced."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _utc(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise ValueError("a time needs an offset, for example 2026-11-30T09:00:00Z")
+    return value.astimezone(UTC)
+
+
+Instant = Annotated[datetime, AfterValidator(_utc)]
+"""A point in time in UTC; a value without an offset is refused."""
+
+Sha256 = NewType("Sha256", str)
+"""`sha256:` and 64 lower-case hex digits."""

@@ -1,0 +1,91 @@
+"""Settings of this installation, from the environment and an optional `.env` file; the README's table is made of this.
+
+Temporal's own settings (address, namespace, TLS, API key, profile) are the standard ones that the `temporal` command
+reads too, so they are not here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from countersign.domain.errors import ConfigurationRefused
+from countersign.domain.identity import Name
+
+
+class Settings(BaseSettings):
+    """Everything that can be set; each has a default that works on one machine."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="COUNTERSIGN_", env_file=".env", extra="ignore", frozen=True, populate_by_name=True
+    )
+
+    home: Path = Field(Path("var"), description="Folder of this installation's data: ledger, evidence, keys, reports.")
+    database_url: str = Field(
+        "",
+        validation_alias="DATABASE_URL",
+        description="The ledger: `postgresql://...`, or `sqlite:///FILE`. Default: `ledger.db` in the home folder.",
+    )
+    installation: Name = Field(
+        "local", description="Name of this installation; statements signed for another one are refused."
+    )
+    environment: Name = Field("dev", description="What actions are meant for; part of every action's hash.")
+    policies: Path = Field(Path("policies"), description="Folder with policy, rubric and channel files.")
+    openai_api_key: SecretStr | None = Field(
+        None, validation_alias="OPENAI_API_KEY", description="Key of an OpenAI-compatible service. Unset: offline."
+    )
+    openai_base_url: str | None = Field(
+        None, validation_alias="OPENAI_BASE_URL", description="Address of that service, where it is not OpenAI's own."
+    )
+    draft_model: str = Field("gpt-5.5", description="Model that drafts.")
+    grade_model: str = Field("gpt-5.5", description="Model that grades; better another one than drafts.")
+    max_rounds: Annotated[int, Field(ge=1, le=10)] = Field(
+        3, description="Draft versions at the most, each with the feedback on the one before."
+    )
+    max_grader_tries: Annotated[int, Field(ge=1, le=10)] = Field(
+        2, description="Grader calls per draft at the most, where the answer cannot be read."
+    )
+
+    @property
+    def ledger_url(self) -> str:
+        """The ledger's address, with its default."""
+        return self.database_url or f"sqlite:///{self.home / 'ledger.db'}"
+
+    @property
+    def evidence_folder(self) -> Path:
+        """Datasets under their hash, a folder per tenant."""
+        return self.home / "evidence"
+
+    @property
+    def checkpoints_folder(self) -> Path:
+        """Signed audit checkpoints, outside the database."""
+        return self.home / "checkpoints"
+
+    @property
+    def keys_folder(self) -> Path:
+        """Private keys made here: the installation's, and `TENANT/PERSON.pem`."""
+        return self.home / "keys"
+
+    @property
+    def reports_folder(self) -> Path:
+        """Where file channels publish, a folder per channel."""
+        return self.home / "published"
+
+    @property
+    def threads_url(self) -> str:
+        """Where the agent's checkpoints lie: beside the ledger."""
+        return self.database_url if self.database_url.startswith("postgres") else str(self.home / "threads.db")
+
+
+def load_settings() -> Settings:
+    """Read them; ConfigurationRefused names the variable that is wrong."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        name = str(detail["loc"][0]) if detail["loc"] else "?"
+        variable = name if name.isupper() else f"COUNTERSIGN_{name.upper()}"
+        raise ConfigurationRefused(f"setting {variable}: {detail['msg']}") from None

@@ -1,0 +1,36 @@
+"""The one way to reach a Temporal server: the standard environment and profile settings, and errors in plain words."""
+
+from __future__ import annotations
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RPCError
+
+from countersign.domain.errors import ConfigurationRefused, Unavailable
+
+DEFAULT_ADDRESS = "localhost:7233"
+
+
+async def connect() -> Client:
+    """Connect as TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*, TEMPORAL_PROFILE and the
+    profile file say; with none of them set, to the dev server's address on this machine.
+
+    Raises:
+        ConfigurationRefused: a profile that is not there, a file that cannot be read.
+        Unavailable: no server answers at the address.
+    """
+    try:
+        config = ClientConfig.load_client_connect_config()
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ConfigurationRefused(f"Temporal settings: {error}; see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE") from None
+    config.setdefault("target_host", DEFAULT_ADDRESS)
+    address = config["target_host"]
+    try:
+        return await Client.connect(**config, data_converter=pydantic_data_converter)
+    except (RPCError, RuntimeError, OSError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise Unavailable(
+            f"no Temporal server answers at {address} ({reason}); start one with: python starter.py server, or set"
+            " TEMPORAL_ADDRESS"
+        ) from None

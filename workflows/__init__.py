@@ -1,0 +1,1 @@
+"""What happens, in which order: deterministic code that Temporal replays."""

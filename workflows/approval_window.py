@@ -1,0 +1,70 @@
+"""One ask: a pending proposal until people decide or its time is up.
+
+A timer's end is one more event beside a decision, and the ledger's one transaction per event says which came first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.interfaces import Deciding, Proposed, SettleOrder
+    from countersign.domain.proposal import ApprovalStatus
+    from countersign.domain.run import ProposalView
+
+from workflows import options
+
+
+class ApprovalWindow:
+    """The proposal that waits, and how it stands."""
+
+    def __init__(self, tenant: str, proposed: Proposed) -> None:
+        assert proposed.status is not None
+        assert proposed.deadline is not None
+        assert proposed.execute_by is not None
+        self._tenant = tenant
+        self._proposed = proposed
+        self._execute_by = proposed.execute_by
+        self.deadline: datetime = proposed.deadline
+        self.status: ApprovalStatus = proposed.status
+
+    @property
+    def approval_id(self) -> str:
+        """The ledger's id of the approval."""
+        return self._proposed.approval_id
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that are asked."""
+        return self._proposed.roles
+
+    async def settled(self) -> ApprovalStatus:
+        """How it ends: granted, rejected, or expired at the deadline."""
+        try:
+            await workflow.wait_condition(
+                lambda: self.status != ApprovalStatus.PENDING,
+                timeout=self.deadline - workflow.now(),
+                timeout_summary="approval deadline",
+            )
+        except asyncio.TimeoutError:
+            self.status = await self._settle(ApprovalStatus.EXPIRED)
+        return self.status
+
+    async def cancel(self) -> None:
+        """Close it without a decider; the ledger lets no grant outlive a cancelled run."""
+        self.status = await self._settle(ApprovalStatus.CANCELLED)
+
+    def view(self) -> ProposalView:
+        """The answer to the query `proposal`."""
+        return ProposalView(
+            approval_id=self.approval_id, approval_version=self._proposed.approval_version,
+            action_hash=self._proposed.action_hash, view=self._proposed.view, roles=self.roles, status=self.status,
+            deadline=self.deadline, execute_by=self._execute_by,
+        )  # fmt: skip
+
+    async def _settle(self, status: ApprovalStatus) -> ApprovalStatus:
+        order = SettleOrder(tenant=self._tenant, approval_id=self.approval_id, status=status, now=workflow.now())
+        return await workflow.execute_local_activity_method(Deciding.settle, order, **options.LEDGER_STEP)

@@ -1,0 +1,266 @@
+"""The run: from a registered request to one effect, readable from top to bottom.
+
+The order of the steps is this code's alone: only `satisfied` reaches propose, only a grant reaches execute, and every
+other end says which it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue, SearchAttributeKey, SearchAttributeUpdate
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.interfaces import (
+        Deciding, Drafting, DraftWritten, Graded, Grading, MessageBatch, Opening, OpenOrder, Proposed, ProposeOrder,
+        Proposing, RunOrder, RunPlan, StateRecord, StepOrder, Validating,
+    )  # fmt: skip
+    from countersign.domain.decision import Outcome, Ruling
+    from countersign.domain.execution import EffectResult
+    from countersign.domain.policy import Answer
+    from countersign.domain.proposal import ApprovalStatus
+    from countersign.domain.rubric import Verdict
+    from countersign.domain.run import ProposalView, RunResult, RunStatus, Step
+    from countersign.domain.state import TRANSITIONS, Event, State, after
+
+from workflows import names, options
+from workflows.approval_window import ApprovalWindow
+from workflows.cancelling import to_its_end
+from workflows.effect import carry_out
+from workflows.mailbox import Mailbox
+
+_END_OF_WINDOW = {
+    ApprovalStatus.GRANTED: (Event.GRANTED, "granted"),
+    ApprovalStatus.REJECTED: (Event.REJECTED, "rejected"),
+    ApprovalStatus.EXPIRED: (Event.EXPIRED, "undecided_at_deadline"),
+    ApprovalStatus.CANCELLED: (Event.CANCELLED, "cancelled"),
+}
+
+
+class GaveUp(Exception):
+    """The run ends without a proposal; the argument is the reason code."""
+
+
+@workflow.defn(name=names.WORKFLOW_TYPE)
+class GovernedAction:
+    """One operation's run. All state is made here, since messages can come before `run` starts."""
+
+    @workflow.init
+    def __init__(self, order: RunOrder) -> None:
+        self._order = order
+        self._state = State.CREATED
+        self._reason = ""
+        self._timeline: list[Step] = []
+        self._mailbox = Mailbox()
+        self._refused = 0
+        self._draft_version = 0
+        self._window: ApprovalWindow | None = None
+
+    @workflow.run
+    async def run(self, order: RunOrder) -> RunResult:
+        """Carry the operation to its end."""
+        attending = asyncio.create_task(self._attend())
+        try:
+            result = await self._carry()
+        except GaveUp as gave_up:
+            result = await self._end(Event.GAVE_UP, str(gave_up))
+        except BaseException as error:
+            if not is_cancelled_exception(error):
+                raise
+            await self._cancelled()
+            await self._drained()
+            raise
+        await self._drained()
+        attending.cancel()
+        return result
+
+    async def _carry(self) -> RunResult:
+        plan = await self._open()
+        version, written, graded = await self._prepare(plan)
+        proposed = await self._propose(version, written, graded)
+        if proposed.answer == Answer.BY_RULE:
+            await self._move(Event.GRANTED_BY_RULE, "granted_by_rule")
+        else:
+            await self._move(Event.PROPOSED, "needs_people")
+            status = await self._wait_for_people()
+            event, reason = _END_OF_WINDOW[status]
+            if event != Event.GRANTED:
+                return await self._end(event, reason)
+            await self._move(event, reason)
+        effect = await carry_out(self._order, proposed.approval_id, self._move)
+        return self._result(effect)
+
+    async def _open(self) -> RunPlan:
+        try:
+            plan = await workflow.execute_local_activity_method(
+                Opening.open_run, OpenOrder(run=self._order, now=workflow.now()), **options.LEDGER_STEP
+            )
+        except ActivityError as error:
+            raise GaveUp(_code(error, "not_registered")) from None
+        await self._move(Event.STARTED, "")
+        return plan
+
+    async def _prepare(self, plan: RunPlan) -> tuple[int, DraftWritten, Graded]:
+        """Draft, check and grade until a version is satisfied; feedback goes to the next by way of the ledger."""
+        reason = "no_rounds"
+        for version in range(1, plan.max_rounds + 1):
+            self._draft_version = version
+            step = self._step(version)
+            try:
+                written = await workflow.execute_activity_method(Drafting.draft, step, **options.MODEL_STEP)
+                checked = await workflow.execute_activity_method(Validating.validate, step, **options.CHECK_STEP)
+                if checked.codes:
+                    reason = "checks_failed"
+                    continue
+                graded = await self._grade(step, plan.max_grader_tries)
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    raise
+                raise GaveUp(_code(error, "step_failed")) from None
+            if graded.verdict == Verdict.SATISFIED:
+                return version, written, graded
+            if graded.verdict != Verdict.NEEDS_REVISION:
+                raise GaveUp(f"rubric_{graded.verdict.value}")
+            reason = Verdict.MAX_ITERATIONS_REACHED.value
+        raise GaveUp(reason)
+
+    async def _grade(self, step: StepOrder, tries: int) -> Graded:
+        for _ in range(tries):
+            graded = await workflow.execute_activity_method(Grading.grade, step, **options.MODEL_STEP)
+            if graded.verdict != Verdict.GRADER_ERROR:
+                break
+        return graded
+
+    async def _propose(self, version: int, written: DraftWritten, graded: Graded) -> Proposed:
+        order = ProposeOrder(
+            step=self._step(version), approval_version=1, draft_model=written.model, grade_model=graded.model,
+            now=workflow.now(),
+        )  # fmt: skip
+        try:
+            proposed, cancel_came = await to_its_end(
+                workflow.execute_local_activity_method(Proposing.propose, order, **options.LEDGER_STEP)
+            )
+        except ActivityError as error:
+            raise GaveUp(_code(error, "proposal_failed")) from None
+        if proposed.answer == Answer.DENIED:
+            raise GaveUp("denied_by_policy")
+        self._window = ApprovalWindow(self._order.tenant, proposed)
+        if cancel_came:
+            raise asyncio.CancelledError
+        return proposed
+
+    async def _wait_for_people(self) -> ApprovalStatus:
+        assert self._window is not None
+        return await self._window.settled()
+
+    async def _drained(self) -> None:
+        """Every message that came has its ruling, and every sender of an update the answer."""
+        await to_its_end(workflow.wait_condition(lambda: self._mailbox.empty and workflow.all_handlers_finished()))
+
+    async def _cancelled(self) -> None:
+        """Temporal's own cancel: what waits is closed, and the end is recorded."""
+        if self._window is not None:
+            await self._window.cancel()
+        if (self._state, Event.CANCELLED) in TRANSITIONS:
+            await self._move(Event.CANCELLED, "cancelled")
+
+    async def _attend(self) -> None:
+        """Rule on messages as they come, all through the run."""
+        while True:
+            await workflow.wait_condition(lambda: not self._mailbox.empty)
+            batch = self._mailbox.batch()
+            decided = await workflow.execute_local_activity_method(
+                Deciding.decide,
+                MessageBatch(
+                    tenant=self._order.tenant, operation=self._order.operation, messages=batch, now=workflow.now()
+                ),
+                **options.LEDGER_STEP,
+            )
+            self._refused += sum(outcome.ruling != Ruling.ACCEPTED for outcome in decided.outcomes)
+            if self._window is not None and decided.status is not None:
+                self._window.status = decided.status
+            self._mailbox.done(batch, decided.outcomes)
+
+    def _step(self, version: int) -> StepOrder:
+        return StepOrder(
+            tenant=self._order.tenant, operation=self._order.operation, run_id=workflow.info().run_id,
+            draft_version=version,
+        )  # fmt: skip
+
+    async def _move(self, event: Event, reason: str) -> None:
+        """Go where the table says, write it down, show it to operators; then honour a cancel if it still can be."""
+        self._state, self._reason = after(self._state, event), reason
+        now = workflow.now()
+        self._timeline.append(Step(at=now, state=self._state, reason=reason))
+        record = StateRecord(
+            tenant=self._order.tenant, operation=self._order.operation, state=self._state, reason=reason, now=now
+        )
+        _, cancel_came = await to_its_end(
+            workflow.execute_local_activity_method(Opening.record_state, record, **options.LEDGER_STEP)
+        )
+        workflow.upsert_search_attributes(self._search_attributes())
+        workflow.set_current_details(f"{self._state.value} {reason}".rstrip())
+        if cancel_came and (self._state, Event.CANCELLED) in TRANSITIONS:
+            raise asyncio.CancelledError
+
+    def _search_attributes(self) -> list[SearchAttributeUpdate[Any]]:
+        waiting = self._window if self._state == State.WAITING_APPROVAL else None
+        role = SearchAttributeKey.for_keyword(names.REQUIRED_ROLE)
+        deadline = SearchAttributeKey.for_datetime(names.DEADLINE)
+        return [
+            SearchAttributeKey.for_keyword(names.TENANT).value_set(self._order.tenant),
+            SearchAttributeKey.for_keyword(names.CASE).value_set(self._order.case),
+            SearchAttributeKey.for_keyword(names.STATE).value_set(self._state.value),
+            role.value_set(",".join(waiting.roles)) if waiting else role.value_unset(),
+            deadline.value_set(waiting.deadline) if waiting else deadline.value_unset(),
+        ]
+
+    async def _end(self, event: Event, reason: str) -> RunResult:
+        await self._move(event, reason)
+        return RunResult(state=self._state, reason=reason)
+
+    def _result(self, effect: EffectResult) -> RunResult:
+        receipt = effect.receipt
+        return RunResult(
+            state=self._state, reason=self._reason, reference=receipt.reference if receipt else "",
+            key=receipt.key if receipt else "",
+        )  # fmt: skip
+
+    @workflow.signal(dynamic=True)
+    def on_signal(self, name: str, args: Sequence[RawValue]) -> None:
+        """Any signal at all; see workflows/mailbox.py."""
+        self._mailbox.put(name, args, "signal")
+
+    @workflow.update(dynamic=True)
+    async def on_update(self, name: str, args: Sequence[RawValue]) -> Outcome:
+        """Any update at all; the sender gets the outcome at once."""
+        return await self._mailbox.ask(name, args)
+
+    @workflow.query
+    def status(self) -> RunStatus:
+        """Where the run stands."""
+        return RunStatus(
+            tenant=self._order.tenant, operation=self._order.operation, case=self._order.case, state=self._state,
+            reason=self._reason, draft_version=self._draft_version,
+            approval_id=self._window.approval_id if self._window else "", messages=self._mailbox.received,
+            refused=self._refused,
+        )  # fmt: skip
+
+    @workflow.query
+    def proposal(self) -> ProposalView | None:
+        """What people are asked to decide, by ids and hashes."""
+        return self._window.view() if self._window else None
+
+    @workflow.query
+    def timeline(self) -> list[Step]:
+        """The states the run went through."""
+        return self._timeline
+
+
+def _code(error: ActivityError, fallback: str) -> str:
+    cause = error.cause
+    return cause.type.lower() if isinstance(cause, ApplicationError) and cause.type else fallback

@@ -1,0 +1,71 @@
+"""Time limits and retries of every step, in one place.
+
+A start-to-close limit does not stop an attempt that is still running, so no limit here is what keeps an effect single;
+that is the gateway's claim (activities/executing.py).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TypedDict
+
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType
+
+from workflows.names import GATEWAY_QUEUE
+
+
+class StepOptions(TypedDict, total=False):
+    """Options of a normal activity."""
+
+    task_queue: str
+    start_to_close_timeout: timedelta
+    schedule_to_close_timeout: timedelta
+    heartbeat_timeout: timedelta
+    retry_policy: RetryPolicy
+    cancellation_type: ActivityCancellationType
+
+
+class LocalOptions(TypedDict, total=False):
+    """Options of a local activity."""
+
+    start_to_close_timeout: timedelta
+    retry_policy: RetryPolicy
+
+
+_BACKOFF = RetryPolicy(
+    initial_interval=timedelta(seconds=1), backoff_coefficient=2.0, maximum_interval=timedelta(minutes=1)
+)
+
+MODEL_STEP: StepOptions = {
+    "start_to_close_timeout": timedelta(minutes=30),
+    "schedule_to_close_timeout": timedelta(hours=6),
+    "heartbeat_timeout": timedelta(seconds=20),
+    "retry_policy": _BACKOFF,
+    "cancellation_type": ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+}
+"""Drafting and grading: a provider that is down or asks to wait is tried again for six hours."""
+
+CHECK_STEP: StepOptions = {
+    "start_to_close_timeout": timedelta(minutes=15),
+    "schedule_to_close_timeout": timedelta(hours=6),
+    "retry_policy": _BACKOFF,
+}
+
+LEDGER_STEP: LocalOptions = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": _BACKOFF}
+"""Small idempotent steps on the ledger; without it nothing may go on, so they are tried until it is back."""
+
+EFFECT_STEP: StepOptions = {
+    "task_queue": GATEWAY_QUEUE,
+    "start_to_close_timeout": timedelta(minutes=2),
+    "retry_policy": _BACKOFF,
+}
+"""No limit in sum: an effect may have happened, so its outcome is asked for until it is known."""
+
+RETRY_PAUSES = (timedelta(seconds=2), timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5))
+"""Before the next attempt to send or look up; the last is repeated."""
+
+
+def pause(attempt: int) -> timedelta:
+    """How long to wait after the `attempt`-th failure, counted from 1."""
+    return RETRY_PAUSES[min(attempt, len(RETRY_PAUSES)) - 1]
