@@ -1,0 +1,75 @@
+# Sets up, runs, tests and checks Countersign. Needs git, make and Python 3.11, 3.12 or 3.13, nothing else.
+#   make demo         the main job on examples/, with a person asked at the terminal (YES=1 asks nothing)
+#   make test         all tests                     make check       lint, format, types, import rules
+#   make guarantees   one line per promise          make bench       figures, one line each
+#   make setup        .venv from requirements.lock; PYTHON=... names the interpreter
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+PY     := $(BIN)/python
+STAMP  := $(VENV)/.installed
+PYTHON ?=
+
+.PHONY: setup demo test check guarantees bench chaos lock format clean
+
+setup: $(STAMP)
+
+# Keeps a .venv that works, so that a changed lock installs only what changed.
+$(STAMP): requirements.lock
+	@fits='import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'; \
+	if ! { $(PY) -c "$$fits" && $(PY) -m pip --version; } >/dev/null 2>&1; then \
+	  chosen=; without=; \
+	  for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3); do \
+	    "$$python" -c "$$fits" >/dev/null 2>&1 || continue; \
+	    if "$$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then chosen=$$python; break; fi; \
+	    without=$$python; \
+	  done; \
+	  if [ -z "$$chosen" ] && [ -n "$$without" ]; then \
+	    echo "make: $$without has no ensurepip, which .venv needs: install it (Debian and Ubuntu:" \
+	      "apt install python3-venv) or name another Python by PYTHON=..." >&2; exit 1; \
+	  fi; \
+	  if [ -z "$$chosen" ]; then \
+	    echo "make: no Python 3.11, 3.12 or 3.13 among: $(or $(PYTHON),python3.11 python3.12 python3.13 python3)." \
+	      "Install one or name it by PYTHON=..." >&2; exit 1; \
+	  fi; \
+	  echo "Creating $(VENV) with $$("$$chosen" --version)"; \
+	  "$$chosen" -m venv --clear $(VENV) || exit 1; \
+	fi
+	@echo "Installing the locked packages into $(VENV) (once; a minute or two)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements.lock
+	@touch $@
+
+demo: $(STAMP)
+	@$(PY) starter.py demo $(if $(filter 1,$(YES)),--yes)
+
+test: $(STAMP)
+	$(PY) -m pytest --durations=10
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+guarantees: $(STAMP)
+	@$(PY) -m pytest -q -m guarantee -p tests.support.guarantees
+
+bench: $(STAMP)
+	@$(PY) -m tests.bench
+
+# Kills the worker at many points, more of them than `make test` does.
+chaos: $(STAMP)
+	@$(PY) -m pytest -q tests/chaos
+
+# The lock names versions and hashes, no address: any index or mirror that has these files will do.
+lock: $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --quiet --output-file requirements.lock
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

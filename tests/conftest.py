@@ -1,0 +1,51 @@
+"""What every test can ask for: real Temporal servers, real databases, real processes, each started only when asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from temporalio.testing import WorkflowEnvironment
+
+from tests.support.postgres import running_postgres
+from tests.support.processes import Processes
+from tests.support.temporal import running_dev_server, time_skipping_environment
+
+
+@pytest.fixture(scope="session")
+def temporal_server() -> Iterator[str]:
+    """The address (`host:port`) of one dev server for the whole run; tests keep apart by tenant and task queue."""
+    with running_dev_server() as address:
+        yield address
+
+
+@pytest.fixture
+async def time_skipping_server() -> AsyncIterator[WorkflowEnvironment]:
+    """A test server whose clock jumps over waits; each test has its own, since the clock is the server's."""
+    async with time_skipping_environment() as environment:
+        yield environment
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[Callable[[], str]]:
+    """A factory: each call creates an empty PostgreSQL database and returns its URL."""
+    with running_postgres() as server:
+        yield server.create_database
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty ledger's URL; the test runs once on a SQLite file and once on PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+    create_database: Callable[[], str] = request.getfixturevalue("postgres_url")
+    return create_database()
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    """Starts programs; whatever of them is left at the end of the test is killed."""
+    started = Processes(tmp_path)
+    yield started
+    started.close()

@@ -1,0 +1,70 @@
+"""The pytest plugin behind `make guarantees`: one line per promise, `G14 pass 3 tests` or `G14 fail 1 of 3 tests`.
+
+It stands apart so that ordinary test runs do not carry it: `pytest -m guarantee -p tests.support.guarantees`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pytest
+
+KNOWN = frozenset(f"G{number:02d}" for number in range(1, 48))
+
+
+class GuaranteeTable:
+    """Which tests prove which promise, and which of them passed in every phase."""
+
+    def __init__(self) -> None:
+        self._tests: dict[str, set[str]] = defaultdict(set)
+        self._passed: set[str] = set()
+        self._failed: set[str] = set()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note the promises of each selected test; an id that is no promise stops the run."""
+        for item in session.items:
+            for guarantee in guarantees_of(item.iter_markers("guarantee")):
+                if guarantee not in KNOWN:
+                    raise pytest.UsageError(f"{item.nodeid}: {guarantee!r} is no guarantee; use G01 to G47.")
+                self._tests[guarantee].add(item.nodeid)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a result: a test that did not run to its end, a skipped one too, proves nothing."""
+        if not report.passed:
+            self._failed.add(report.nodeid)
+        elif report.when == "call":
+            self._passed.add(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table."""
+        terminalreporter.ensure_newline()
+        for line in self.lines():
+            terminalreporter.write_line(line)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Make the exit code say so where a test was skipped, which pytest itself counts as success."""
+        proven = self._passed - self._failed
+        if session.exitstatus == pytest.ExitCode.OK and any(not tests <= proven for tests in self._tests.values()):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def lines(self) -> list[str]:
+        """The table, one promise a line, in the promises' order."""
+        proven = self._passed - self._failed
+        return [guarantee_line(name, len(tests), len(tests - proven)) for name, tests in sorted(self._tests.items())]
+
+
+def guarantees_of(markers: Iterable[pytest.Mark]) -> list[str]:
+    """The ids that a test's marks name."""
+    return [str(guarantee) for marker in markers for guarantee in marker.args]
+
+
+def guarantee_line(name: str, tests: int, failed: int) -> str:
+    """One line of the table."""
+    noun = "test" if tests == 1 else "tests"
+    return f"{name} fail {failed} of {tests} {noun}" if failed else f"{name} pass {tests} {noun}"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the table for this run."""
+    config.pluginmanager.register(GuaranteeTable(), "guarantee-table")
