@@ -12,7 +12,7 @@ from activities.failures import refusals
 from activities.interfaces import Decided, Deciding, Message, MessageBatch, SettleOrder
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.directory import Person
-from countersign.domain.errors import CountersignError, InputRefused, StatementRefused, Unavailable
+from countersign.domain.errors import InputRefused, StatementRefused
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.strict_json import parse
 from countersign.domain.values import Value
@@ -61,10 +61,6 @@ class DecidingSteps(Deciding):
         except StatementRefused as refusal:
             detail = f"{refusal.reason}: {refusal.message}"
             return self._refused(batch, message, Outcome(ruling=Ruling.BAD_STATEMENT, detail=detail))
-        except CountersignError as refusal:
-            if isinstance(refusal, Unavailable):
-                raise
-            return self._refused(batch, message, Outcome(ruling=Ruling.MALFORMED, detail=refusal.message))
         if (statement.tenant, statement.operation) != (batch.tenant, batch.operation):
             # Sent to many runs at once, or to the wrong one: good at most where it belongs (G20).
             return self._refused(batch, message, Outcome(ruling=Ruling.NOT_THIS_APPROVAL))

@@ -41,9 +41,14 @@ class DraftingSteps(Drafting):
         finally:
             dataset.close()
         content = await asyncio.to_thread(
-            self._ledger.drafts.save, order.tenant, order.operation, order.draft_version, written.draft, written.model,
+            self._ledger.drafts.save,
+            order.tenant,
+            order.operation,
+            order.draft_version,
+            written.draft,
+            written.model,
             datetime.now(UTC),
-        )  # fmt: skip
+        )
         return DraftWritten(content=content, model=written.model)
 
     async def _ask(self, order: StepOrder, request: ReportRequest, dataset: DatasetReader) -> Written:

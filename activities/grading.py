@@ -29,14 +29,17 @@ class GradingSteps(Grading):
         """See Grading."""
         with refusals(self._ledger, order.tenant, order.operation, "grade"):
             request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
-            draft = await asyncio.to_thread(
-                self._ledger.drafts.get, order.tenant, order.operation, order.draft_version
-            )
+            draft = await asyncio.to_thread(self._ledger.drafts.get, order.tenant, order.operation, order.draft_version)
             async with heartbeats():
                 answer = await self._grader.grade(case.document(draft, request).decode(), self._rubric, request)
             grade = gate(self._rubric, answer)
             await asyncio.to_thread(
-                self._ledger.drafts.save_grade, order.tenant, order.operation, order.draft_version, grade,
-                self._rubric.label(), datetime.now(UTC),
-            )  # fmt: skip
+                self._ledger.drafts.save_grade,
+                order.tenant,
+                order.operation,
+                order.draft_version,
+                grade,
+                self._rubric.label(),
+                datetime.now(UTC),
+            )
         return Graded(verdict=grade.verdict, model=answer.model)

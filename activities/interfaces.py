@@ -32,7 +32,7 @@ class RunOrder(Value):
 
 
 class OpenOrder(Value):
-    """Check that the operation is registered as ordered."""
+    """Open an operation that is registered as ordered."""
 
     run: RunOrder
     now: Instant
@@ -165,7 +165,7 @@ class Opening(ABC):
     @abstractmethod
     @activity.defn
     def open_run(self, order: OpenOrder) -> RunPlan:
-        """Check the registered request, its hash and its signature."""
+        """Check the registered request, its hash and its signature, and write down that the run is RUNNING."""
 
     @abstractmethod
     @activity.defn

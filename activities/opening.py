@@ -8,6 +8,7 @@ from activities.failures import refusals
 from activities.interfaces import Opening, OpenOrder, RunPlan, StateRecord
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import Conflict
+from countersign.domain.state import State
 from countersign.ports import Ledger
 from countersign.signing.statements import verify_request
 
@@ -35,6 +36,7 @@ class OpeningSteps(Opening):
             ordered = (run.tenant, run.operation, sha256_hex(request), stored.requester, run.case)
             if signed != ordered or run.request_hash != stored.request_hash:
                 raise Conflict(f"operation {run.operation}: the run was not started for the request that was signed")
+            self._ledger.operations.move(run.tenant, run.operation, State.RUNNING, "", order.now)
         return self._plan
 
     @activity.defn

@@ -55,37 +55,52 @@ class ProposingSteps(Proposing):
 
     def _action(self, order: ProposeOrder, request: ReportRequest, draft: Draft, document: bytes) -> Action:
         return case.action(
-            order.step.tenant, order.step.operation, request, draft, case.channel_of(request, self._channels),
-            content_hash=self._ledger.documents.put(order.step.tenant, document), environment=self._environment,
+            order.step.tenant,
+            order.step.operation,
+            request,
+            draft,
+            case.channel_of(request, self._channels),
+            content_hash=self._ledger.documents.put(order.step.tenant, document),
+            environment=self._environment,
             policy_version=self._policy.label(),
-        )  # fmt: skip
+        )
 
     def _proposal(
         self, order: ProposeOrder, request: ReportRequest, draft: Draft, action: Action, assessment: Assessment
     ) -> Proposal:
         deadline, execute_by = _times(order.now, assessment)
         return Proposal(
-            approval_id=_approval_id(order), approval_version=order.approval_version, action=action,
+            approval_id=_approval_id(order),
+            approval_version=order.approval_version,
+            action=action,
             action_hash=action.hash(),
             requester=self._ledger.operations.get(action.tenant, action.operation).requester,
-            reason=request.question, summary=str(action.args["title"]), document=action.content_hash,
+            reason=request.question,
+            summary=str(action.args["title"]),
+            document=action.content_hash,
             evidence=(f"{request.dataset.name} {request.dataset.sha256}",),
             reversibility=case.channel_of(request, self._channels).reversibility,
-            draft_version=order.step.draft_version, verdict=Verdict.SATISFIED.value,
+            draft_version=order.step.draft_version,
+            verdict=Verdict.SATISFIED.value,
             checks=f"{len(draft.claims)} of {len(draft.claims)} figures recomputed on the data, none differs",
             rubric_version=self._rubric.label(),
-            model_version=f"draft: {order.draft_model}; grade: {order.grade_model}", assessment=assessment,
-            proposed_at=order.now, deadline=deadline, execute_by=execute_by,
-        )  # fmt: skip
+            model_version=f"draft: {order.draft_model}; grade: {order.grade_model}",
+            assessment=assessment,
+            proposed_at=order.now,
+            deadline=deadline,
+            execute_by=execute_by,
+        )
 
 
 def reviewers_view(proposal: Proposal, draft: Draft, document: bytes) -> bytes:
     """All that a reviewer decides about, in canonical form, made from the very bytes that are hashed (G15)."""
-    return canonical_bytes({
-        "proposal": proposal.model_dump(mode="json"),
-        "document": document.decode("utf-8"),
-        "claims": [claim.model_dump(mode="json") for claim in draft.claims],
-    })  # fmt: skip
+    return canonical_bytes(
+        {
+            "proposal": proposal.model_dump(mode="json"),
+            "document": document.decode("utf-8"),
+            "claims": [claim.model_dump(mode="json") for claim in draft.claims],
+        }
+    )
 
 
 def _approval_id(order: ProposeOrder) -> str:
@@ -103,10 +118,17 @@ def _times(now: datetime, assessment: Assessment) -> tuple[datetime, datetime]:
 
 
 def _proposed(proposal: Proposal, status: object, view: str) -> Proposed:
-    return Proposed.model_validate({
-        "answer": proposal.assessment.answer, "rules": proposal.assessment.rules,
-        "approval_id": proposal.approval_id, "approval_version": proposal.approval_version,
-        "action_hash": proposal.action_hash, "view": view,
-        "roles": tuple(dict.fromkeys(need.role for need in proposal.assessment.needs)), "status": status,
-        "deadline": proposal.deadline, "execute_by": proposal.execute_by,
-    })  # fmt: skip
+    return Proposed.model_validate(
+        {
+            "answer": proposal.assessment.answer,
+            "rules": proposal.assessment.rules,
+            "approval_id": proposal.approval_id,
+            "approval_version": proposal.approval_version,
+            "action_hash": proposal.action_hash,
+            "view": view,
+            "roles": tuple(dict.fromkeys(need.role for need in proposal.assessment.needs)),
+            "status": status,
+            "deadline": proposal.deadline,
+            "execute_by": proposal.execute_by,
+        }
+    )

@@ -133,7 +133,7 @@ class Executions(Protocol):
     """Executions; one row per idempotency key."""
 
     def claim(self, approval: Approval, key: str, now: datetime, until: datetime) -> Execution:
-        """Record the intent and take the sole right to send until `until` (audit `effect.intended`), in one transaction.
+        """Record the intent and take the sole right to send until `until` (audit `effect.intended`), all in one go.
 
         Returns the stored execution unchanged if it is EXECUTED. Raises Conflict with a reason if another action hash
         of the same operation has an execution that is not settled as NOT_SENT (G32), Unavailable if somebody else
@@ -143,7 +143,7 @@ class Executions(Protocol):
         ...
 
     def finish(self, execution: Execution, receipt: Receipt, now: datetime) -> Execution:
-        """EXECUTED with its receipt, the approval CONSUMED (audit `effect.executed`); Conflict if the attempt is stale."""
+        """EXECUTED with its receipt, the approval CONSUMED (audit `effect.executed`); Conflict for a stale attempt."""
         ...
 
     def not_sent(self, execution: Execution, reason: str, now: datetime) -> Execution:

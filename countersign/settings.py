@@ -9,24 +9,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from countersign.domain.errors import ConfigurationRefused
 from countersign.domain.identity import Name
 
 
+def _web_address(text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        raise ValueError("an address starts with https:// or http://")
+    return text
+
+
 class Settings(BaseSettings):
-    """Everything that can be set; each has a default that works on one machine."""
+    """Everything that can be set; each has a default that works on one machine. A variable that is empty is not set."""
 
     model_config = SettingsConfigDict(
-        env_prefix="COUNTERSIGN_", env_file=".env", extra="ignore", frozen=True, populate_by_name=True
+        env_prefix="COUNTERSIGN_",
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
     )
 
     home: Path = Field(Path("var"), description="Folder of this installation's data: ledger, evidence, keys, reports.")
     database_url: str = Field(
         "",
         validation_alias="DATABASE_URL",
+        repr=False,
         description="The ledger: `postgresql://...`, or `sqlite:///FILE`. Default: `ledger.db` in the home folder.",
     )
     installation: Name = Field(
@@ -37,7 +49,7 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = Field(
         None, validation_alias="OPENAI_API_KEY", description="Key of an OpenAI-compatible service. Unset: offline."
     )
-    openai_base_url: str | None = Field(
+    openai_base_url: Annotated[str, AfterValidator(_web_address)] | None = Field(
         None, validation_alias="OPENAI_BASE_URL", description="Address of that service, where it is not OpenAI's own."
     )
     draft_model: str = Field("gpt-5.5", description="Model that drafts.")
@@ -77,7 +89,9 @@ class Settings(BaseSettings):
     @property
     def threads_url(self) -> str:
         """Where the agent's checkpoints lie: beside the ledger."""
-        return self.database_url if self.database_url.startswith("postgres") else str(self.home / "threads.db")
+        return (
+            self.database_url if self.database_url.startswith("postgres") else f"sqlite:///{self.home / 'threads.db'}"
+        )
 
 
 def load_settings() -> Settings:
@@ -86,6 +100,8 @@ def load_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         detail = error.errors(include_url=False, include_input=False)[0]
-        name = str(detail["loc"][0]) if detail["loc"] else "?"
+        name = str(detail["loc"][0])
         variable = name if name.isupper() else f"COUNTERSIGN_{name.upper()}"
-        raise ConfigurationRefused(f"setting {variable}: {detail['msg']}") from None
+        raise ConfigurationRefused(f"setting {variable}: {detail['msg'].removeprefix('Value error, ')}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationRefused(f"settings file .env: not UTF-8 at byte {error.start}; save it as UTF-8") from None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError
 
 from countersign.domain.errors import ConfigurationRefused, Unavailable
+from workflows.names import SEARCH_ATTRIBUTES
 
 DEFAULT_ADDRESS = "localhost:7233"
 
@@ -23,7 +26,9 @@ async def connect() -> Client:
     try:
         config = ClientConfig.load_client_connect_config()
     except (RuntimeError, ValueError, OSError) as error:
-        raise ConfigurationRefused(f"Temporal settings: {error}; see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE") from None
+        raise ConfigurationRefused(
+            f"Temporal settings: {error}; see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE"
+        ) from None
     config.setdefault("target_host", DEFAULT_ADDRESS)
     address = config["target_host"]
     try:
@@ -34,3 +39,12 @@ async def connect() -> Client:
             f"no Temporal server answers at {address} ({reason}); start one with: python starter.py server, or set"
             " TEMPORAL_ADDRESS"
         ) from None
+
+
+async def missing_search_attributes(client: Client) -> list[str]:
+    """Names of ours that the namespace does not have with the right type; a run's upsert would then fail for ever."""
+    answer = await client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=client.namespace)
+    )
+    known = {name: IndexedValueType.Name(number) for name, number in answer.custom_attributes.items()}
+    return [name for name, kind in SEARCH_ATTRIBUTES.items() if known.get(name) != f"INDEXED_VALUE_TYPE_{kind.upper()}"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
+from tests.support.installation import Installation, new_installation
 from tests.support.postgres import running_postgres
 from tests.support.processes import Processes
 from tests.support.temporal import running_dev_server, time_skipping_environment
@@ -49,3 +53,17 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
     started = Processes(tmp_path)
     yield started
     started.close()
+
+
+@pytest.fixture
+async def installation(tmp_path: Path, ledger_url: str) -> AsyncIterator[Installation]:
+    """A whole installation with rita, bob and carl, on each ledger, with a server of its own: runs share nothing."""
+    server = running_dev_server()
+    address = await asyncio.to_thread(server.__enter__)
+    try:
+        client = await Client.connect(address, data_converter=pydantic_data_converter)
+        made = new_installation(tmp_path / "home", client, database_url=ledger_url)
+        yield made
+        made.ledger.close()
+    finally:
+        await asyncio.to_thread(server.__exit__, None, None, None)

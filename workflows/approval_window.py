@@ -5,7 +5,6 @@ A timer's end is one more event beside a decision, and the ledger's one transact
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 
 from temporalio import workflow
@@ -49,7 +48,7 @@ class ApprovalWindow:
                 timeout=self.deadline - workflow.now(),
                 timeout_summary="approval deadline",
             )
-        except asyncio.TimeoutError:
+        except TimeoutError:
             self.status = await self._settle(ApprovalStatus.EXPIRED)
         return self.status
 
@@ -60,10 +59,15 @@ class ApprovalWindow:
     def view(self) -> ProposalView:
         """The answer to the query `proposal`."""
         return ProposalView(
-            approval_id=self.approval_id, approval_version=self._proposed.approval_version,
-            action_hash=self._proposed.action_hash, view=self._proposed.view, roles=self.roles, status=self.status,
-            deadline=self.deadline, execute_by=self._execute_by,
-        )  # fmt: skip
+            approval_id=self.approval_id,
+            approval_version=self._proposed.approval_version,
+            action_hash=self._proposed.action_hash,
+            view=self._proposed.view,
+            roles=self.roles,
+            status=self.status,
+            deadline=self.deadline,
+            execute_by=self._execute_by,
+        )
 
     async def _settle(self, status: ApprovalStatus) -> ApprovalStatus:
         order = SettleOrder(tenant=self._tenant, approval_id=self.approval_id, status=status, now=workflow.now())

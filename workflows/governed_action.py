@@ -16,9 +16,25 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 with workflow.unsafe.imports_passed_through():
     from activities.interfaces import (
-        Deciding, Drafting, DraftWritten, Graded, Grading, MessageBatch, Opening, OpenOrder, Proposed, ProposeOrder,
-        Proposing, RunOrder, RunPlan, StateRecord, StepOrder, Validating,
-    )  # fmt: skip
+        Decided,
+        Deciding,
+        Drafting,
+        DraftWritten,
+        Graded,
+        Grading,
+        Message,
+        MessageBatch,
+        Opening,
+        OpenOrder,
+        Proposed,
+        ProposeOrder,
+        Proposing,
+        RunOrder,
+        RunPlan,
+        StateRecord,
+        StepOrder,
+        Validating,
+    )
     from countersign.domain.decision import Outcome, Ruling
     from countersign.domain.execution import EffectResult
     from countersign.domain.policy import Answer
@@ -41,6 +57,10 @@ _END_OF_WINDOW = {
 }
 
 
+STEP_FAILURES = (ActivityError, ApplicationError)
+"""What a failed step raises; a local one comes without the wrapping ActivityError (seen in SDK 1.35)."""
+
+
 class GaveUp(Exception):
     """The run ends without a proposal; the argument is the reason code."""
 
@@ -61,7 +81,7 @@ class GovernedAction:
         self._window: ApprovalWindow | None = None
 
     @workflow.run
-    async def run(self, order: RunOrder) -> RunResult:
+    async def run(self, order: RunOrder) -> RunResult:  # noqa: ARG002 - Temporal wants what `__init__` takes
         """Carry the operation to its end."""
         attending = asyncio.create_task(self._attend())
         try:
@@ -99,9 +119,9 @@ class GovernedAction:
             plan = await workflow.execute_local_activity_method(
                 Opening.open_run, OpenOrder(run=self._order, now=workflow.now()), **options.LEDGER_STEP
             )
-        except ActivityError as error:
+        except STEP_FAILURES as error:
             raise GaveUp(_code(error, "not_registered")) from None
-        await self._move(Event.STARTED, "")
+        self._enter(Event.STARTED, "")
         return plan
 
     async def _prepare(self, plan: RunPlan) -> tuple[int, DraftWritten, Graded]:
@@ -117,7 +137,7 @@ class GovernedAction:
                     reason = "checks_failed"
                     continue
                 graded = await self._grade(step, plan.max_grader_tries)
-            except ActivityError as error:
+            except STEP_FAILURES as error:
                 if is_cancelled_exception(error):
                     raise
                 raise GaveUp(_code(error, "step_failed")) from None
@@ -137,14 +157,17 @@ class GovernedAction:
 
     async def _propose(self, version: int, written: DraftWritten, graded: Graded) -> Proposed:
         order = ProposeOrder(
-            step=self._step(version), approval_version=1, draft_model=written.model, grade_model=graded.model,
+            step=self._step(version),
+            approval_version=1,
+            draft_model=written.model,
+            grade_model=graded.model,
             now=workflow.now(),
-        )  # fmt: skip
+        )
         try:
             proposed, cancel_came = await to_its_end(
                 workflow.execute_local_activity_method(Proposing.propose, order, **options.LEDGER_STEP)
             )
-        except ActivityError as error:
+        except STEP_FAILURES as error:
             raise GaveUp(_code(error, "proposal_failed")) from None
         if proposed.answer == Answer.DENIED:
             raise GaveUp("denied_by_policy")
@@ -159,7 +182,8 @@ class GovernedAction:
 
     async def _drained(self) -> None:
         """Every message that came has its ruling, and every sender of an update the answer."""
-        await to_its_end(workflow.wait_condition(lambda: self._mailbox.empty and workflow.all_handlers_finished()))
+        ruled_on = workflow.wait_condition(lambda: not self._mailbox.waiting and workflow.all_handlers_finished())
+        await to_its_end(ruled_on)
 
     async def _cancelled(self) -> None:
         """Temporal's own cancel: what waits is closed, and the end is recorded."""
@@ -171,41 +195,52 @@ class GovernedAction:
     async def _attend(self) -> None:
         """Rule on messages as they come, all through the run."""
         while True:
-            await workflow.wait_condition(lambda: not self._mailbox.empty)
+            await workflow.wait_condition(lambda: self._mailbox.waiting > 0)
             batch = self._mailbox.batch()
-            decided = await workflow.execute_local_activity_method(
-                Deciding.decide,
-                MessageBatch(
-                    tenant=self._order.tenant, operation=self._order.operation, messages=batch, now=workflow.now()
-                ),
-                **options.LEDGER_STEP,
-            )
+            decided = await self._decided(batch)
             self._refused += sum(outcome.ruling != Ruling.ACCEPTED for outcome in decided.outcomes)
             if self._window is not None and decided.status is not None:
                 self._window.status = decided.status
             self._mailbox.done(batch, decided.outcomes)
 
+    async def _decided(self, batch: tuple[Message, ...]) -> Decided:
+        order = MessageBatch(
+            tenant=self._order.tenant, operation=self._order.operation, messages=batch, now=workflow.now()
+        )
+        if self._mailbox.flooded:
+            return await workflow.execute_activity_method(Deciding.decide, order, **options.FLOOD_STEP)
+        return await workflow.execute_local_activity_method(Deciding.decide, order, **options.LEDGER_STEP)
+
     def _step(self, version: int) -> StepOrder:
         return StepOrder(
-            tenant=self._order.tenant, operation=self._order.operation, run_id=workflow.info().run_id,
+            tenant=self._order.tenant,
+            operation=self._order.operation,
+            run_id=workflow.info().run_id,
             draft_version=version,
-        )  # fmt: skip
+        )
 
     async def _move(self, event: Event, reason: str) -> None:
-        """Go where the table says, write it down, show it to operators; then honour a cancel if it still can be."""
-        self._state, self._reason = after(self._state, event), reason
-        now = workflow.now()
-        self._timeline.append(Step(at=now, state=self._state, reason=reason))
+        """Enter the next state and write it down; then honour a cancel if it still can be."""
+        self._enter(event, reason)
         record = StateRecord(
-            tenant=self._order.tenant, operation=self._order.operation, state=self._state, reason=reason, now=now
+            tenant=self._order.tenant,
+            operation=self._order.operation,
+            state=self._state,
+            reason=reason,
+            now=workflow.now(),
         )
         _, cancel_came = await to_its_end(
             workflow.execute_local_activity_method(Opening.record_state, record, **options.LEDGER_STEP)
         )
-        workflow.upsert_search_attributes(self._search_attributes())
-        workflow.set_current_details(f"{self._state.value} {reason}".rstrip())
         if cancel_came and (self._state, Event.CANCELLED) in TRANSITIONS:
             raise asyncio.CancelledError
+
+    def _enter(self, event: Event, reason: str) -> None:
+        """Go where the table says, and show it to operators."""
+        self._state, self._reason = after(self._state, event), reason
+        self._timeline.append(Step(at=workflow.now(), state=self._state, reason=reason))
+        workflow.upsert_search_attributes(self._search_attributes())
+        workflow.set_current_details(f"{self._state.value} {reason}".rstrip())
 
     def _search_attributes(self) -> list[SearchAttributeUpdate[Any]]:
         waiting = self._window if self._state == State.WAITING_APPROVAL else None
@@ -226,9 +261,11 @@ class GovernedAction:
     def _result(self, effect: EffectResult) -> RunResult:
         receipt = effect.receipt
         return RunResult(
-            state=self._state, reason=self._reason, reference=receipt.reference if receipt else "",
+            state=self._state,
+            reason=self._reason,
+            reference=receipt.reference if receipt else "",
             key=receipt.key if receipt else "",
-        )  # fmt: skip
+        )
 
     @workflow.signal(dynamic=True)
     def on_signal(self, name: str, args: Sequence[RawValue]) -> None:
@@ -244,11 +281,17 @@ class GovernedAction:
     def status(self) -> RunStatus:
         """Where the run stands."""
         return RunStatus(
-            tenant=self._order.tenant, operation=self._order.operation, case=self._order.case, state=self._state,
-            reason=self._reason, draft_version=self._draft_version,
-            approval_id=self._window.approval_id if self._window else "", messages=self._mailbox.received,
+            tenant=self._order.tenant,
+            operation=self._order.operation,
+            case=self._order.case,
+            state=self._state,
+            reason=self._reason,
+            draft_version=self._draft_version,
+            approval_id=self._window.approval_id if self._window else "",
+            messages=self._mailbox.received,
+            waiting=self._mailbox.waiting,
             refused=self._refused,
-        )  # fmt: skip
+        )
 
     @workflow.query
     def proposal(self) -> ProposalView | None:
@@ -261,6 +304,6 @@ class GovernedAction:
         return self._timeline
 
 
-def _code(error: ActivityError, fallback: str) -> str:
-    cause = error.cause
+def _code(error: ActivityError | ApplicationError, fallback: str) -> str:
+    cause = error.cause if isinstance(error, ActivityError) else error
     return cause.type.lower() if isinstance(cause, ApplicationError) and cause.type else fallback

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Literal
 
 from temporalio import workflow
@@ -21,6 +22,9 @@ MAX_BODY = 16_000
 """Bytes of one message; a signed decision has about 600."""
 BATCH = 50
 """Messages ruled on in one step."""
+FLOOD = 5
+"""More messages than this at once are ruled on outside the workflow task: the server fails a task during which more
+than 100 signals come, and a local activity would hold it open."""
 
 
 class Mailbox:
@@ -38,9 +42,9 @@ class Mailbox:
         return self._received
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing waits."""
-        return not self._waiting
+    def waiting(self) -> int:
+        """How many have no ruling yet."""
+        return len(self._waiting)
 
     def put(self, name: str, args: Sequence[RawValue], transport: Literal["signal", "update"]) -> str:
         """Keep a message and return its id."""
@@ -59,9 +63,14 @@ class Mailbox:
         await workflow.wait_condition(lambda: message_id in self._answers)
         return self._answers.pop(message_id)
 
+    @property
+    def flooded(self) -> bool:
+        """Whether more messages wait than a workflow task should be held open for."""
+        return len(self._waiting) > FLOOD
+
     def batch(self) -> tuple[Message, ...]:
         """The oldest messages, up to one step's worth, which stay until they are `done`."""
-        return tuple(self._waiting)[:BATCH]
+        return tuple(islice(self._waiting, BATCH))
 
     def done(self, batch: Sequence[Message], outcomes: Sequence[Outcome]) -> None:
         """Take the ruled messages out and hand the outcomes to those who wait for them."""

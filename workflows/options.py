@@ -55,14 +55,18 @@ CHECK_STEP: StepOptions = {
 LEDGER_STEP: LocalOptions = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": _BACKOFF}
 """Small idempotent steps on the ledger; without it nothing may go on, so they are tried until it is back."""
 
+FLOOD_STEP: StepOptions = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": _BACKOFF}
+"""Ruling on many messages at once, as a normal activity (workflows/mailbox.py)."""
+
 EFFECT_STEP: StepOptions = {
     "task_queue": GATEWAY_QUEUE,
-    "start_to_close_timeout": timedelta(minutes=2),
+    "start_to_close_timeout": timedelta(seconds=40),
     "retry_policy": _BACKOFF,
 }
-"""No limit in sum: an effect may have happened, so its outcome is asked for until it is known."""
+"""One attempt is a look-up and a send of at most 11 s each, and its claim ends after 27 s: when a killed gateway's
+attempt is given up here, the next one may act at once. No limit in sum: an effect may have happened, so its outcome is asked for until it is known."""
 
-RETRY_PAUSES = (timedelta(seconds=2), timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5))
+RETRY_PAUSES = tuple(timedelta(seconds=seconds) for seconds in (2, 5, 10, 15, 30, 60, 300))
 """Before the next attempt to send or look up; the last is repeated."""
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, JsonValue
 
 from countersign.domain.canonical import digest
 from countersign.domain.identity import OperationId, TenantId
@@ -15,6 +15,9 @@ SCHEMA_VERSION = "1"
 """Version of the action's own form; a change of its fields changes every hash on purpose."""
 
 Reversibility = Literal["reversible", "correctable", "irreversible"]
+
+FactName = Literal["tool", "tool_version", "target", "side_effect", "scope", "environment"]
+"""What policy conditions may look at; closed: a misspelt condition stops the start, and does not just never apply."""
 
 
 def _plain_text(args: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -56,9 +59,9 @@ class Action(Value):
         """The key sent outside: the same for every attempt, retry, reset and rebuild of this very action."""
         return idempotency_key(self.tenant, self.operation, self.hash())
 
-    def facts(self) -> dict[str, Any]:
-        """What policy conditions may look at: the action's own fields and, under their names, its arguments."""
-        return {**self.args, **self.model_dump(mode="json", exclude={"args"})}
+    def facts(self) -> dict[str, str]:
+        """What policy conditions may look at, by FactName."""
+        return {name: getattr(self, name) for name in get_args(FactName)}
 
 
 def idempotency_key(tenant: str, operation: str, action_hash: str) -> str:

@@ -16,13 +16,16 @@ def canonical_bytes(value: Any) -> bytes:
 
     Raises:
         InputRefused: for what has no one canonical form: floats (money is text or minor units), integers beyond
-            2^53 - 1, lone surrogates, and any other type.
+            2^53 - 1, lone surrogates, any other type, and nesting without end.
     """
-    _refuse_floats(value)
     try:
+        _refuse_floats(value)
         return rfc8785.dumps(value)
-    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
-        raise InputRefused(f"value has no canonical form: {error}") from None
+    except RecursionError:
+        raise InputRefused("value has no canonical form: it is nested too deeply") from None
+    except ValueError as error:
+        # Also what Python itself says of an integer that is too long to print, or of a lone surrogate in a key.
+        raise InputRefused(f"value has no canonical form: {str(error)[:200]}") from None
 
 
 def sha256_hex(data: bytes) -> Sha256:

@@ -25,7 +25,7 @@ class Statement(Value):
     tenant: TenantId
     operation: OperationId
     approval_id: str
-    approval_version: Annotated[int, Field(ge=1)]
+    approval_version: Annotated[int, Field(ge=1, le=1_000_000)]
     action_hash: Sha256
     decision: DecisionKind
     comment_hash: Sha256 | Literal[""] = ""
@@ -104,12 +104,15 @@ def rule_on(
     """
     if approval is None:
         return Outcome(ruling=Ruling.NOTHING_PENDING)
-    refusal = _wrong_object(statement, approval) or _wrong_time(approval, now) or _wrong_person(statement, signer, approval)
+    refusal = (
+        _wrong_object(statement, approval) or _wrong_time(approval, now) or _wrong_person(statement, signer, approval)
+    )
     if refusal is not None:
         return Outcome(ruling=refusal, status=approval.status)
     if statement.decision == "reject":
         return Outcome(ruling=Ruling.ACCEPTED, status=ApprovalStatus.REJECTED)
-    voters = {vote.person: persons[vote.person] for vote in approval.votes if vote.person in persons}
+    approvers = {vote.person for vote in approval.votes if vote.decision == "approve"}
+    voters = {person: persons[person] for person in approvers if person in persons}
     open_needs = unmet(approval.proposal.assessment.needs, {**voters, signer.id: signer})
     return Outcome(ruling=Ruling.ACCEPTED, status=ApprovalStatus.PENDING if open_needs else ApprovalStatus.GRANTED)
 
@@ -117,8 +120,10 @@ def rule_on(
 def _wrong_object(statement: Statement, approval: Approval) -> Ruling | None:
     proposal = approval.proposal
     if (statement.tenant, statement.operation, statement.approval_id) != (
-        proposal.tenant, proposal.operation, proposal.approval_id
-    ):  # fmt: skip
+        proposal.tenant,
+        proposal.operation,
+        proposal.approval_id,
+    ):
         return Ruling.NOT_THIS_APPROVAL
     if statement.approval_version != proposal.approval_version:
         return Ruling.NOT_THIS_VERSION

@@ -11,7 +11,7 @@ from countersign.domain.values import Value
 
 CLAIM_ID_PATTERN = r"[a-z][a-z0-9_]{0,31}"
 CLAIM_REFERENCE = re.compile(r"\{\{(" + CLAIM_ID_PATTERN + r")\}\}")
-"""How a text refers to a claim: `{{c1}}`. Rendering puts the claim's `shown` there, so an agent never types a figure."""
+"""How a text refers to a claim: `{{c1}}`. Rendering puts the claim's `shown` there; an agent never types a figure."""
 
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 ShortText = Annotated[str, Field(min_length=1, max_length=500)]
@@ -80,7 +80,7 @@ class DatasetRef(Value):
     sha256: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
     name: Annotated[str, Field(min_length=1, max_length=200)]
     """The file's own name, without folders."""
-    schema_: Annotated[DatasetSchema, Field(alias="schema")]
+    schema_: DatasetSchema = Field(alias="schema")
 
 
 class NumberFormat(Value):
@@ -117,7 +117,7 @@ class DatasetSchema(Value):
 
     encoding: Annotated[str, Field(max_length=40)] = "utf-8"
     delimiter: Literal[",", ";", "\t", "|"] = ","
-    columns: dict[str, ColumnSchema] = {}
+    columns: dict[str, ColumnSchema] = Field(default_factory=dict)
 
 
 DatasetRef.model_rebuild()

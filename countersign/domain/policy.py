@@ -1,4 +1,4 @@
-"""Policy: which actions are granted by rule, which need people, and which people; what no rule names is denied (G01)."""
+"""Policy: which actions are granted by rule, which need which people; what no rule names is denied (G01)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from countersign.domain.action import Action
+from countersign.domain.action import Action, FactName
 from countersign.domain.canonical import digest
 from countersign.domain.directory import Person, Role
+from countersign.domain.errors import InputRefused
 from countersign.domain.identity import Name
 from countersign.domain.values import Value
 
@@ -26,6 +27,9 @@ Duration = Annotated[str, Field(pattern=_DURATION)]
 def duration(text: str) -> timedelta:
     """The elapsed time a `Duration` stands for."""
     return timedelta(seconds=int(text[:-1]) * _SECONDS[text[-1]])
+
+
+Fact = Annotated[str, Field(min_length=1)]
 
 
 class Need(Value):
@@ -45,8 +49,10 @@ class Rule(Value):
     """One line of a policy: when it applies, and what it grants or needs; exactly one of the two."""
 
     id: Name
-    when: Annotated[dict[str, str | Annotated[tuple[str, ...], Field(strict=False)]], Field(min_length=1)]
-    """Facts of the action (tool, channel, environment, ...) and the value, or list of values, each must have."""
+    when: Annotated[
+        dict[FactName, Fact | Annotated[tuple[Fact, ...], Field(strict=False, min_length=1)]], Field(min_length=1)
+    ]
+    """Facts of the action (tool, side_effect, environment, ...) and the value, or list of values, each must have."""
     grant: Literal["by_rule"] | None = None
     need: Need | None = None
 
@@ -58,8 +64,9 @@ class Rule(Value):
 
     def applies(self, facts: Mapping[str, Any]) -> bool:
         """Whether every fact named in `when` has an allowed value; an absent fact never matches."""
-        return all(facts.get(name) in ((wanted,) if isinstance(wanted, str) else wanted)
-                   for name, wanted in self.when.items())  # fmt: skip
+        return all(
+            facts.get(name) in ((wanted,) if isinstance(wanted, str) else wanted) for name, wanted in self.when.items()
+        )
 
 
 class Policy(Value):
@@ -68,6 +75,12 @@ class Policy(Value):
     policy: Name
     version: Annotated[int, Field(ge=1)]
     rules: Annotated[tuple[Rule, ...], Field(strict=False, min_length=1)]
+
+    @model_validator(mode="after")
+    def _one_rule_per_id(self) -> Policy:
+        if len({rule.id for rule in self.rules}) < len(self.rules):
+            raise ValueError("each rule needs an id of its own; one stands twice under 'rules'")
+        return self
 
     def label(self) -> str:
         """Name, version and hash: `report/1@sha256:...`; what an action and a proposal pin (G12)."""
@@ -96,15 +109,19 @@ def assess(policy: Policy, action: Action) -> Assessment:
     """What `policy` says about `action`; needs of people always outweigh a grant by rule."""
     applying = [rule for rule in policy.rules if rule.applies(action.facts())]
     needs = tuple(rule.need for rule in applying if rule.need is not None)
-    if not applying:
-        answer = Answer.DENIED
-    else:
-        answer = Answer.PEOPLE if needs else Answer.BY_RULE
+    granted = Answer.PEOPLE if needs else Answer.BY_RULE
+    answer = granted if applying else Answer.DENIED
     return Assessment(answer=answer, rules=tuple(rule.id for rule in applying), needs=needs)
 
 
 def unmet(needs: tuple[Need, ...], approvers: Mapping[str, Person]) -> tuple[Need, ...]:
-    """The needs that these approving persons, by id, do not meet yet; no need at all is met by nobody (G01)."""
+    """The needs that these approving persons, by id, do not meet yet.
+
+    Raises:
+        InputRefused: for no needs at all, which nobody can meet: "nothing is unmet" must not read as a grant (G01).
+    """
+    if not needs:
+        raise InputRefused("no need of people applies, so no approval can meet it; only a rule can grant this")
     return tuple(need for need in needs if _count(need, approvers) < need.approvals)
 
 

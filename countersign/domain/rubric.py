@@ -6,7 +6,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from countersign.domain.canonical import digest
 from countersign.domain.identity import Name
@@ -26,6 +26,12 @@ class Rubric(Value):
     rubric: Name
     version: Annotated[int, Field(ge=1)]
     criteria: Annotated[tuple[Criterion, ...], Field(strict=False, min_length=1, max_length=30)]
+
+    @model_validator(mode="after")
+    def _one_criterion_per_id(self) -> Rubric:
+        if len({criterion.id for criterion in self.criteria}) < len(self.criteria):
+            raise ValueError("each criterion needs an id of its own; one stands twice under 'criteria'")
+        return self
 
     def label(self) -> str:
         """Name, version and hash, as kept with every grade."""

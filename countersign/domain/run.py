@@ -23,6 +23,8 @@ class RunStatus(Value):
     approval_id: str
     messages: int
     """Signals and updates received, accepted or not."""
+    waiting: int
+    """How many of them have no ruling yet."""
     refused: int
     """How many of them were refused."""
 

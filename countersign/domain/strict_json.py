@@ -14,6 +14,8 @@ from countersign.domain.errors import InputRefused
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
+MAX_DIGITS = 400
+"""Digits of an integer: more than any number has, and far below where Python itself refuses."""
 
 
 def parse(data: bytes, *, where: str, max_bytes: int = MAX_BYTES) -> Any:
@@ -36,8 +38,14 @@ def parse(data: bytes, *, where: str, max_bytes: int = MAX_BYTES) -> Any:
         raise InputRefused(f"{where}: not UTF-8 at byte {error.start}; send UTF-8") from None
     _check_depth(text, where)
     try:
-        value = json.loads(text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant, parse_float=_finite)
-    except (json.JSONDecodeError, _Refused, ValueError) as error:
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique_pairs,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_short_integer,
+        )
+    except (json.JSONDecodeError, _Refused) as error:
         raise InputRefused(f"{where}: not acceptable JSON: {error}") from None
     check_text(value, where)
     return value
@@ -106,3 +114,9 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise _Refused(f"{text[:40]} is beyond any number")
     return number
+
+
+def _short_integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise _Refused(f"an integer of {len(text)} digits; at most {MAX_DIGITS} are allowed")
+    return int(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, NewType
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 class Value(BaseModel):
@@ -23,5 +23,5 @@ def _utc(value: datetime) -> datetime:
 Instant = Annotated[datetime, AfterValidator(_utc)]
 """A point in time in UTC; a value without an offset is refused."""
 
-Sha256 = NewType("Sha256", str)
-"""`sha256:` and 64 lower-case hex digits."""
+Sha256 = NewType("Sha256", Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")])
+"""`sha256:` and 64 lower-case hex digits; a model refuses any other text."""

@@ -10,7 +10,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from countersign.domain.errors import Conflict, InputRefused, NotFound
+from countersign.domain.errors import Conflict, InputRefused, NotFound, Unavailable
 
 
 def public_text(key: Ed25519PrivateKey | Ed25519PublicKey) -> str:
@@ -21,23 +21,32 @@ def public_text(key: Ed25519PrivateKey | Ed25519PublicKey) -> str:
 
 
 def public_key(text: str) -> Ed25519PublicKey:
-    """The inverse of `public_text`; InputRefused for anything that is no Ed25519 public key."""
+    """The inverse of `public_text`; InputRefused for anything else, other spellings of the same key included."""
     try:
-        return Ed25519PublicKey.from_public_bytes(base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True))
+        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True))
     except (ValueError, UnsupportedAlgorithm):
         raise InputRefused(f"public key {text[:60]!r} is not 32 bytes in base64url") from None
+    if public_text(key) != text:
+        raise InputRefused(f"public key {text[:60]!r} is not in plain base64url without padding")
+    return key
 
 
 def new_key_file(path: Path) -> Ed25519PrivateKey:
-    """Make a key pair and write the private half to `path`, readable by its owner only; Conflict if it is there."""
+    """Make a key pair and write the private half to `path`, readable by its owner only.
+
+    Raises:
+        Conflict: the file is there already.
+        Unavailable: it cannot be written.
+    """
     key = Ed25519PrivateKey.generate()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(_pem(key))
     except FileExistsError:
         raise Conflict(f"key file {path} exists; choose another name or remove it first") from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(_pem(key))
+    except OSError as error:
+        raise Unavailable(f"key file {path} cannot be written: {error.strerror}; choose another folder") from None
     return key
 
 

@@ -1,0 +1,218 @@
+"""Where an agent's progress is kept: LangGraph checkpoints in a SQLite file or in PostgreSQL, fenced by attempt.
+
+It stands apart because LangGraph's savers know no attempts. An activity attempt that timed out can still be running;
+each thread therefore has one current attempt, and a write of any other is refused in the transaction that would have
+made it, whichever process it comes from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiosqlite
+import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from psycopg.rows import DictRow, dict_row
+
+from countersign.agents.failures import AttemptSuperseded
+from countersign.domain.draft import Draft
+from countersign.domain.errors import ConfigurationRefused, Unavailable
+
+BUSY_SECONDS = 30
+SETUP_LOCK = 0x636F756E  # any number that names this setup among PostgreSQL's advisory locks
+CREATE = "CREATE TABLE IF NOT EXISTS checkpoint_attempts (thread_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL)"
+ENTER = (
+    "INSERT INTO checkpoint_attempts (thread_id, attempt) VALUES ({0}, {0}) ON CONFLICT (thread_id) "
+    "DO UPDATE SET attempt = excluded.attempt WHERE checkpoint_attempts.attempt <= excluded.attempt"
+)
+HOLD = "UPDATE checkpoint_attempts SET attempt = attempt WHERE thread_id = {0} AND attempt = {0}"
+"""Changes nothing, but locks the row: a newer attempt can only enter after this transaction's write is done."""
+
+
+class Checkpoints(Protocol):
+    """A store of checkpoints."""
+
+    def open(self, thread: str, attempt: int) -> AbstractAsyncContextManager[BaseCheckpointSaver[Any]]:
+        """A saver for one attempt at one thread; from here on, older attempts' writes are refused.
+
+        Raises:
+            AttemptSuperseded: a newer attempt was here already, on entering or at any write.
+            Unavailable: the database does not answer or is full.
+        """
+        ...
+
+
+def checkpoints_at(url: str) -> Checkpoints:
+    """The store that `url` names: `sqlite:///path` or `postgresql://user@host/name`."""
+    if url.startswith("sqlite:///"):
+        return SqliteCheckpoints(Path(url.removeprefix("sqlite:///")))
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme in ("postgresql", "postgresql+psycopg"):
+        return PostgresCheckpoints(f"postgresql://{rest}")
+    raise ConfigurationRefused(
+        f"checkpoint store {scheme!r} is not known; use sqlite:///FILE or postgresql://HOST/NAME"
+    )
+
+
+class SqliteCheckpoints:
+    """Checkpoints in one file; for workers that share one host."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @asynccontextmanager
+    async def open(self, thread: str, attempt: int) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+        """See `Checkpoints.open`; each attempt has its own connection, so that drafts do not wait for each other."""
+        async with (
+            _plainly(f"checkpoint file {self._path}"),
+            aiosqlite.connect(self._path, timeout=BUSY_SECONDS) as connection,
+        ):
+            saver = _FencedSqliteSaver(connection, thread, attempt)
+            # A power cut may cost the last step, which is then repeated; a killed process costs nothing.
+            await connection.execute("PRAGMA synchronous = NORMAL")
+            await saver.setup()
+            await connection.execute(CREATE)
+            entered = await connection.execute(ENTER.format("?"), (thread, attempt))
+            await connection.commit()
+            _require(entered.rowcount, thread, attempt)
+            yield saver
+
+
+class PostgresCheckpoints:
+    """Checkpoints in PostgreSQL; for workers on several hosts."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._ready = False
+
+    @asynccontextmanager
+    async def open(self, thread: str, attempt: int) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+        """See `Checkpoints.open`."""
+        async with (
+            _plainly("checkpoint database"),
+            await psycopg.AsyncConnection[DictRow].connect(
+                self._url, autocommit=True, prepare_threshold=0, row_factory=dict_row
+            ) as connection,
+        ):
+            saver = _FencedPostgresSaver(connection, thread, attempt)
+            await self._set_up(connection, saver)
+            entered = await connection.execute(ENTER.format("%s"), (thread, attempt))
+            _require(entered.rowcount, thread, attempt)
+            yield saver
+
+    async def _set_up(self, connection: psycopg.AsyncConnection[DictRow], saver: AsyncPostgresSaver) -> None:
+        if self._ready:
+            return
+        # The migrations build indexes CONCURRENTLY, which would wait for ever for another worker's blocking lock.
+        while not await _locked(connection):
+            await asyncio.sleep(0.05)
+        try:
+            await saver.setup()
+            await connection.execute(CREATE)
+        finally:
+            await connection.execute("SELECT pg_advisory_unlock(%s)", (SETUP_LOCK,))
+        self._ready = True
+
+
+class _FencedSqliteSaver(AsyncSqliteSaver):
+    """The library's saver; every write is one transaction with the check of its attempt."""
+
+    def __init__(self, connection: aiosqlite.Connection, thread: str, attempt: int) -> None:
+        super().__init__(connection, serde=_serializer())
+        self._fence = (thread, attempt)
+        self._writing = asyncio.Lock()
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncIterator[None]:
+        async with self._writing:
+            try:
+                held = await self.conn.execute(HOLD.format("?"), self._fence)
+                _require(held.rowcount, *self._fence)
+                yield
+            except BaseException:
+                await self.conn.rollback()
+                raise
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        async with self._held():
+            return await super().aput(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        async with self._held():
+            await super().aput_writes(config, writes, task_id, task_path)
+
+
+class _FencedPostgresSaver(AsyncPostgresSaver):
+    """The library's saver; every write is one transaction with the check of its attempt."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[DictRow], thread: str, attempt: int) -> None:
+        super().__init__(connection, serde=_serializer())
+        self._connection = connection
+        self._fence = (thread, attempt)
+        self._writing = asyncio.Lock()
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncIterator[None]:
+        async with self._writing, self._connection.transaction():
+            held = await self._connection.execute(HOLD.format("%s"), self._fence)
+            _require(held.rowcount, *self._fence)
+            yield
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        async with self._held():
+            return await super().aput(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        async with self._held():
+            await super().aput_writes(config, writes, task_id, task_path)
+
+
+def _serializer() -> SerializerProtocol:
+    # A checkpoint is data: apart from the library's own safe types, only the draft is built from it.
+    return JsonPlusSerializer(allowed_msgpack_modules=[(Draft.__module__, Draft.__name__)])
+
+
+def _require(rows: int, thread: str, attempt: int) -> None:
+    if rows != 1:
+        raise AttemptSuperseded(f"attempt {attempt} at {thread} is over: a newer attempt has taken the draft on")
+
+
+async def _locked(connection: psycopg.AsyncConnection[DictRow]) -> bool:
+    answer = await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (SETUP_LOCK,))
+    row = await answer.fetchone()
+    return bool(row and row["locked"])
+
+
+@asynccontextmanager
+async def _plainly(what: str) -> AsyncIterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, psycopg.Error) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise Unavailable(f"{what} cannot be used ({reason}); check that it is there, writable and not full") from error

@@ -1,0 +1,41 @@
+"""A chat model that answers by rules; what the offline drafter and the offline grader have in common.
+
+It stands apart because LangChain asks more of a chat model than a rule needs: everything that concerns sampling,
+streaming and tool schemas is taken in and left aside here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, ToolCall
+from langchain_core.messages.ai import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+
+
+class RuleModel(BaseChatModel):
+    """A model whose answer is always a list of tool calls; the same conversation always gives the same one."""
+
+    @abstractmethod
+    def next_calls(self, messages: Sequence[BaseMessage]) -> list[ToolCall]:
+        """The answer to a conversation."""
+
+    @property
+    def _llm_type(self) -> str:
+        return type(self).__name__
+
+    def bind_tools(self, tools: Any, **_: Any) -> Runnable[Any, AIMessage]:  # noqa: ARG002  # rules know the tools
+        """Nothing needs binding."""
+        return self
+
+    async def _agenerate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        # On the event loop: quicker than the thread that LangChain would take.
+        return self._generate(messages)
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        message = AIMessage("", tool_calls=self.next_calls(messages))
+        return ChatResult(generations=[ChatGeneration(message=message)])

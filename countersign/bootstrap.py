@@ -1,0 +1,155 @@
+"""The composition root: settings in, wired parts out. The only place that knows which part fulfils which port.
+
+Agents and the gateway are imported inside the functions that need them: a process that drafts never loads what acts
+outside (G39), and the command line loads neither.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from activities.interfaces import RunPlan
+from countersign.cases.report import case
+from countersign.domain.channel import ChannelConfig, Channels
+from countersign.domain.errors import ConfigurationRefused
+from countersign.domain.policy import Policy
+from countersign.domain.rubric import Rubric
+from countersign.ports import Effects, Evidence, Ledger
+from countersign.settings import Settings
+from countersign.signing.keys import new_key_file, read_key_file
+from countersign.strict_yaml import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from countersign.gateway.channels import Channel
+
+
+def installation_key(settings: Settings) -> Ed25519PrivateKey:
+    """The key that signs audit checkpoints; made at the first use."""
+    path = settings.keys_folder / "installation.pem"
+    return read_key_file(path) if path.exists() else new_key_file(path)
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """The ledger, migrated to this program's version; Unavailable or ConfigurationRefused in plain words."""
+    from countersign.ledger import open_ledger as open_at
+
+    settings.home.mkdir(parents=True, exist_ok=True)
+    return open_at(
+        settings.ledger_url,
+        installation=settings.installation,
+        checkpoints=settings.checkpoints_folder,
+        signing_key=installation_key(settings),
+    )
+
+
+def evidence(settings: Settings) -> Evidence:
+    """The stored datasets."""
+    from countersign.evidence.shelves import Shelves
+
+    return Shelves(settings.evidence_folder)
+
+
+def load_policies(settings: Settings) -> dict[str, Policy]:
+    """The policies of all cases by name; ConfigurationRefused names file and field."""
+    policy = load(settings.policies / f"{case.POLICY}.yaml", Policy)
+    return {policy.policy: policy}
+
+
+def load_rubric(settings: Settings) -> Rubric:
+    """The report case's rubric."""
+    return load(settings.policies / f"{case.RUBRIC}.yaml", Rubric)
+
+
+def load_channels(settings: Settings) -> Mapping[str, ChannelConfig]:
+    """The configured channels by name."""
+    return load(settings.policies / "channels.yaml", Channels).channels
+
+
+def secret_variables(settings: Settings) -> frozenset[str]:
+    """Environment variables with credentials of outside systems, which no drafting process may be given (G39)."""
+    return frozenset(config.token_env for config in load_channels(settings).values() if config.token_env)
+
+
+def agent_activities(settings: Settings, ledger: Ledger) -> list[Callable[..., Any]]:
+    """Every step but the effect."""
+    from activities.deciding import DecidingSteps
+    from activities.drafting import DraftingSteps
+    from activities.grading import GradingSteps
+    from activities.opening import OpeningSteps
+    from activities.proposing import ProposingSteps
+    from activities.validating import ValidatingSteps
+    from countersign.agents.checkpoints import checkpoints_at
+    from countersign.agents.drafting import DeepAgentDrafter
+    from countersign.agents.grading import RubricGrader
+    from countersign.agents.models import ModelSettings, draft_model, grade_model
+
+    data, rubric = evidence(settings), load_rubric(settings)
+    models = ModelSettings(
+        api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "",
+        base_url=settings.openai_base_url or "",
+        draft_model=settings.draft_model,
+        grade_model=settings.grade_model,
+    )
+    drafter = DeepAgentDrafter(draft_model(models), checkpoints_at(settings.threads_url))
+    grader = RubricGrader(grade_model(models))
+    plan = RunPlan(max_rounds=settings.max_rounds, max_grader_tries=settings.max_grader_tries)
+    opening = OpeningSteps(ledger, settings.installation, plan)
+    deciding = DecidingSteps(ledger, settings.installation)
+    proposing = ProposingSteps(
+        ledger, load_policies(settings)[case.POLICY], rubric, load_channels(settings), settings.environment
+    )
+    return [
+        opening.open_run,
+        opening.record_state,
+        DraftingSteps(ledger, data, drafter).draft,
+        ValidatingSteps(ledger, data).validate,
+        GradingSteps(ledger, grader, rubric).grade,
+        proposing.propose,
+        deciding.decide,
+        deciding.settle,
+    ]
+
+
+def gateway_activities(settings: Settings, ledger: Ledger) -> list[Callable[..., Any]]:
+    """The effect's steps, with the credentials."""
+    from activities.executing import ExecutingSteps
+
+    executing = ExecutingSteps(ledger, gateway(settings, ledger))
+    return [executing.execute, executing.reconcile]
+
+
+def gateway(settings: Settings, ledger: Ledger) -> Effects:
+    """The gateway over the configured channels."""
+    from countersign.gateway.gateway import Gateway
+
+    return Gateway(
+        ledger=ledger,
+        channels=[_channel(settings, name, config) for name, config in load_channels(settings).items()],
+        policies=load_policies(settings).values(),
+        verify_evidence=evidence(settings).verify,
+        installation=settings.installation,
+        environment=settings.environment,
+        clock=lambda: datetime.now(UTC),
+    )
+
+
+def _channel(settings: Settings, name: str, config: ChannelConfig) -> Channel:
+    from countersign.gateway.file_channel import FileChannel
+    from countersign.gateway.http_channel import HttpChannel
+
+    if config.kind == "file":
+        return FileChannel(name, settings.reports_folder / name, config.side_effect)
+    token = os.environ.get(config.token_env, "")
+    if not token:
+        raise ConfigurationRefused(f"channel {name}: {config.token_env or 'token_env'} is not set; set it for the gateway")
+    return HttpChannel(name, config.url, SecretStr(token), config.side_effect)

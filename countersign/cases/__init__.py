@@ -1,0 +1,1 @@
+"""Kinds of work, one folder each: request, checks, rubric, action and policy name."""

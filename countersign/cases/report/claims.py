@@ -1,0 +1,83 @@
+"""Each claim against the evidence: its value, unit and shown form compared with the recomputed result.
+
+Apart from the checks of the text, since here the evidence decides, and every difference has a code of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+
+from countersign.domain.draft import Claim, Draft, Violation
+from countersign.domain.errors import CountersignError, Unavailable
+from countersign.domain.figures import agrees, read_shown
+from countersign.domain.figures.dates import read_date
+from countersign.domain.figures.units import same_unit
+from countersign.ports import Cell
+
+_NUMBER = re.compile(r"-?(?=[0-9.]{1,100}(?![0-9.]))[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?")
+"""A number of the evidence: plain digits, 100 at most. NaN, infinity and larger powers are none."""
+
+Recompute = Callable[[str], Cell]
+"""Runs one query on the pinned evidence, or raises a refusal."""
+
+
+def check_claims(draft: Draft, recompute: Recompute) -> Iterator[Violation]:
+    """Every finding about the claims themselves, in their order."""
+    for claim_id, count in Counter(claim.id for claim in draft.claims).items():
+        if count > 1:
+            yield Violation(
+                code="duplicate_claim_id", place=f"claims.{claim_id}", expected="one claim", found=f"{count} claims"
+            )
+    for claim in draft.claims:
+        yield from _check_claim(claim, recompute)
+
+
+def _check_claim(claim: Claim, recompute: Recompute) -> Iterator[Violation]:
+    try:
+        result = recompute(claim.query)
+    except Unavailable:
+        raise
+    except CountersignError as refusal:
+        expected = "a query that yields one value from the dataset"
+        yield _violation("query_refused", claim, "query", expected, refusal.message)
+        return
+    if not _same_value(claim.value, result):
+        yield _violation("value_mismatch", claim, "value", result.text, claim.value)
+    if result.kind == "number":
+        yield from _check_number(claim, result)
+    else:
+        yield from _check_name(claim, result)
+
+
+def _check_number(claim: Claim, result: Cell) -> Iterator[Violation]:
+    if result.unit and not same_unit(claim.unit, result.unit):
+        yield _violation("unit_mismatch", claim, "unit", result.unit, claim.unit or "no unit")
+    if not _NUMBER.fullmatch(result.text):
+        yield _violation("query_refused", claim, "query", "a finite number of 100 digits at most", result.text)
+        return
+    shown = read_shown(claim.shown, claim.unit)
+    if shown is None:
+        yield _violation("unreadable_number", claim, "shown", "one figure with at most the claim's unit", claim.shown)
+    elif wrong := agrees(shown, Decimal(result.text), claim.unit):
+        yield _violation(wrong.code, claim, "shown", wrong.expected, f"{claim.shown} (read as {wrong.found})")
+
+
+def _check_name(claim: Claim, result: Cell) -> Iterator[Violation]:
+    if claim.unit:
+        yield _violation("unit_mismatch", claim, "unit", "no unit for a name or a date", claim.unit)
+    day = read_date(claim.shown) if result.kind == "date" else ""
+    if result.text not in (claim.shown, day):
+        yield _violation("shown_mismatch", claim, "shown", result.text, claim.shown)
+
+
+def _same_value(stated: str, result: Cell) -> bool:
+    if result.kind == "number" and _NUMBER.fullmatch(stated) and _NUMBER.fullmatch(result.text):
+        return Decimal(stated) == Decimal(result.text)
+    return stated == result.text
+
+
+def _violation(code: str, claim: Claim, part: str, expected: str, found: str) -> Violation:
+    return Violation(code=code, place=f"claims.{claim.id}.{part}", expected=expected, found=found)

@@ -1,0 +1,84 @@
+"""What a draft's text may hold beside words: plain CommonMark without raw HTML, links, images or code blocks.
+
+Apart from the numbers because these rules are about what a reader cannot see: characters that draw nothing, markup that
+hides or replaces text, and headings that pose as the sections which Countersign itself writes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from countersign.cases.report.fields import Field
+from countersign.cases.report.wording import RESERVED_HEADINGS
+from countersign.domain.draft import CLAIM_REFERENCE, Draft, Violation
+
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters, marks and patterns that draw nothing although their category says otherwise."""
+_REFERENCE_LIKE = re.compile(r"\{\{|\}\}")
+_MARKUP = (
+    ("no raw HTML", re.compile(r"<(?=[A-Za-z/!?{])")),
+    ("no link or image", re.compile(r"\](?=[(\[:{])")),
+    ("no address", re.compile(r"\b(?:(?:https?|ftp|file)://|(?:javascript|data|mailto):(?=\S)|www\.)", re.IGNORECASE)),
+    ("no entity but &amp; &lt; &gt; &quot;", re.compile(r"&(?!(?:amp|lt|gt|quot);)(?=#|\{|\w+[;{])")),
+    ("no code block, nothing struck out", re.compile(r"```+|~~+")),
+    ("no heading of the first level", re.compile(r"^ {0,3}#(?=\s)|^ {0,3}=+\s*$", re.MULTILINE)),
+    ("no figure as a list marker", re.compile(r"^[ >]*(?:[-*+] +)*(?=\{\{[a-z0-9_]+\}\}[.)](?:\s|$))", re.MULTILINE)),
+    ("a space or word between two figures", re.compile(r"(?<=\}\})[*_`~\\]*(?=\{\{)")),
+)
+_BLOCK = re.compile(r" {4}| *(?:#{1,6}(?=\s|$)|>|[-*+](?=\s|$)|[0-9]{1,9}[.)](?=\s|$)|(?:[-_*=]\s*)+$)")
+"""What would begin a heading, quotation, list, rule or code block in a field that is one line of words."""
+_HEADING = re.compile(r"^[ >#]*[*_]*(?P<text>[^\n#*_:：]+?)[*_:：#\s]*$", re.MULTILINE)
+
+
+def check_markup(field: Field) -> Iterator[Violation]:
+    """Every hidden character, piece of markup and broken reference in one field."""
+    yield from hidden_characters(field, "\n\t" if field.name == "body" else "")
+    for expected, pattern in _MARKUP:
+        for match in pattern.finditer(field.text):
+            yield _violation("markup_not_allowed", field, match.start(), expected)
+    if field.name == "body":
+        for match in _HEADING.finditer(field.text):
+            if match["text"].strip().casefold() in RESERVED_HEADINGS:
+                yield _violation(
+                    "markup_not_allowed", field, match.start("text"), "no heading of a section added later"
+                )
+    elif _BLOCK.match(field.text):
+        yield _violation("markup_not_allowed", field, 0, "words on one line")
+    yield from _broken_references(field)
+
+
+def hidden_characters(field: Field, allowed: str = "") -> Iterator[Violation]:
+    """Every character that draws nothing, turns the direction of text, or belongs to no script."""
+    for at, letter in enumerate(field.text):
+        if is_hidden(letter) and letter not in allowed:
+            found = f"U+{ord(letter):04X} {unicodedata.name(letter, '')}".rstrip()
+            yield Violation(code="hidden_character", place=field.place(at), expected="visible characters", found=found)
+
+
+def is_hidden(letter: str) -> bool:
+    """Whether a character draws nothing a reader could see (controls, format and bidi marks, fillers)."""
+    variation = "\ufe00" <= letter <= "\ufe0f" or "\U000e0100" <= letter <= "\U000e01ef"
+    category = unicodedata.category(letter)
+    return category[0] == "C" or category in ("Zl", "Zp") or variation or letter in _INVISIBLE
+
+
+def hidden_in_claims(draft: Draft) -> Iterator[Violation]:
+    """Hidden characters in what the reader sees of each claim."""
+    for claim in draft.claims:
+        for part in ("value", "unit", "shown"):
+            yield from hidden_characters(Field(f"claims.{claim.id}.{part}", getattr(claim, part)))
+
+
+def _broken_references(field: Field) -> Iterator[Violation]:
+    covered = {at for match in CLAIM_REFERENCE.finditer(field.text) for at in range(*match.span())}
+    for match in _REFERENCE_LIKE.finditer(field.text):
+        if match.start() not in covered:
+            yield _violation("malformed_reference", field, match.start(), "{{claim_id}} without spaces")
+
+
+def _violation(code: str, field: Field, offset: int, expected: str) -> Violation:
+    end = field.text.find("\n", offset)
+    found = field.text[offset : end if end >= 0 else None][:40] or "the end of the line"
+    return Violation(code=code, place=field.place(offset), expected=expected, found=found)

@@ -1,0 +1,5 @@
+"""The command line: one file per family of commands.
+
+Stands on top of everything: it reads and writes the ledger, signs with people's own keys, and talks to the Temporal
+server. What is slow to import (the Temporal client, the ledger, readers of data) is imported inside the commands.
+"""

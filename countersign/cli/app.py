@@ -1,0 +1,65 @@
+"""All commands together, and the one way out for whatever goes wrong in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from typer.main import get_command
+
+from countersign.cli import decide, demo, dev_server, doctor, errors, read, show, start
+from countersign.cli.audit import audit
+from countersign.cli.directory import directory
+from countersign.cli.keys import keys
+from countersign.settings import load_settings
+
+app = typer.Typer(
+    name="starter.py",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="People sign what an AI agent may do; it happens once; anyone can verify it later.",
+)
+app.command()(demo.demo)
+app.command()(start.start)
+app.command("list")(read.list_operations)
+app.command()(show.show)
+app.command()(read.status)
+app.command()(read.timeline)
+app.command()(read.wait)
+app.command()(decide.approve)
+app.command()(decide.reject)
+app.add_typer(decide.sign, name="sign")
+app.add_typer(audit, name="audit")
+app.add_typer(keys, name="keys")
+app.add_typer(directory, name="directory")
+app.command()(doctor.doctor)
+app.command()(dev_server.server)
+
+
+def main() -> None:
+    """Run the command that the process was given, and end it with its exit code."""
+    code = run(sys.argv[1:])
+    # Threads of the Temporal client can outlive their last call by a moment; an interpreter that is taken down under
+    # them aborts the process (seen: PyGILState_Release while finalizing). Everything was closed and printed by now.
+    os._exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; whatever goes wrong has been said in one line on standard error."""
+    try:
+        code = get_command(app).main(args=list(arguments), prog_name="starter.py", standalone_mode=False)
+    except BaseException as error:
+        return errors.report(error, _log_folder())
+    return code if isinstance(code, int) else 0
+
+
+def _log_folder() -> Path:
+    try:
+        return load_settings().home / "logs"
+    except Exception:
+        return Path("var") / "logs"

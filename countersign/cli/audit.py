@@ -1,0 +1,59 @@
+"""`audit show|verify|export`: the record of a tenant, and the proof that nobody changed it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countersign.cli import options
+from countersign.cli.read import record_cells
+from countersign.cli.rendering import say, say_json, table
+from countersign.cli.session import opened
+from countersign.domain.errors import NotFound
+
+audit = typer.Typer(no_args_is_help=True, help="Show, verify and export the audit record.")
+
+
+@audit.command("show")
+def show(tenant: options.Tenant, operation: options.OptionalOperation = None, as_json: options.AsJson = False) -> None:
+    """Show a tenant's records in order, all or one operation's."""
+    with opened() as session:
+        records = list(session.ledger.audit.records(tenant, operation))
+    if as_json:
+        say_json([record.model_dump(mode="json") for record in records])
+        return
+    rows = [[str(record.sequence), record.operation, *record_cells(record)] for record in records]
+    say(table(["SEQ", "OPERATION", "AT", "WHAT", "BY", "DETAIL"], rows))
+
+
+@audit.command("verify")
+def verify(tenant: options.OptionalTenant = None, as_json: options.AsJson = False) -> None:
+    """Recompute the whole chain against the checkpoint kept outside; names the first bad record."""
+    with opened() as session:
+        tenants = [tenant] if tenant else list(session.ledger.directory.tenants())
+        if not tenants:
+            raise NotFound("there is no tenant yet, so nothing to verify")
+        checkpoints = [session.ledger.audit.verify(name) for name in tenants]
+    if as_json:
+        say_json([checkpoint.model_dump(mode="json") for checkpoint in checkpoints])
+        return
+    for checkpoint in checkpoints:
+        say(f"{checkpoint.tenant}: {checkpoint.count} records verified, head {checkpoint.head}")
+
+
+@audit.command("export")
+def export(
+    tenant: options.Tenant,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write; default: standard output.")] = None,
+) -> None:
+    """Write a tenant's records as JSON lines, in order, with all that a verifier needs."""
+    with opened() as session:
+        lines = [json.dumps(record.model_dump(mode="json")) for record in session.ledger.audit.records(tenant)]
+    if out is None:
+        say("\n".join(lines))
+        return
+    out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    say(f"{len(lines)} records written to {out}")

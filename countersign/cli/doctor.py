@@ -1,0 +1,203 @@
+"""`doctor`: everything a run needs, looked at in one go, each with what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from countersign.cli import options
+from countersign.cli.errors import in_plain_words
+from countersign.cli.rendering import say, say_json
+from countersign.cli.session import Session, opened
+from countersign.domain.errors import Conflict, CountersignError, Unavailable
+from countersign.settings import Settings, load_settings
+from workflows.names import GATEWAY_QUEUE, RUN_QUEUE, SEARCH_ATTRIBUTES
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+FREE_BYTES = 500 * 1024 * 1024
+"""Below this much free room, publishing or recording may fail in the middle of a day's work."""
+SERVER_SECONDS = 5.0
+
+
+class Check(NamedTuple):
+    """One line of the answer."""
+
+    name: str
+    ok: bool
+    detail: str
+    """What was found, or what is wrong and what to do."""
+
+
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Register missing search attributes.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Check all that a run needs, and say what to do.
+
+    Policy files, keys, disk, ledger, audit, Temporal server, search attributes, workers.
+    """
+    checks = list(examined(load_settings(), fix))
+    if as_json:
+        say_json([check._asdict() for check in checks])
+    else:
+        for check in checks:
+            say(f"{'ok     ' if check.ok else 'problem'}  {check.name}: {check.detail}")
+    raise typer.Exit(0 if all(check.ok for check in checks) else 1)
+
+
+def examined(settings: Settings, fix: bool) -> Iterator[Check]:
+    """All checks, each done whatever the others say."""
+    yield _checked("policy, rubric, channels", lambda: _files(settings))
+    yield _checked("installation key", lambda: _installation_key(settings))
+    yield _checked("evidence folder", lambda: _folder(settings))
+    yield _checked("models", lambda: _models(settings))
+    yield from _of_ledger(settings)
+    yield from asyncio.run(_of_server(fix))
+
+
+def _checked(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, look())
+    except Exception as error:
+        sentence = in_plain_words(error)
+        if sentence is None:
+            raise
+        return Check(name, False, sentence)
+
+
+def _files(settings: Settings) -> str:
+    from countersign.bootstrap import load_channels, load_policies, load_rubric
+
+    policies, rubric, channels = load_policies(settings), load_rubric(settings), load_channels(settings)
+    named = [*(policy.label() for policy in policies.values()), rubric.label()]
+    return f"{', '.join(label.partition('@')[0] for label in named)}; channels {', '.join(channels)}"
+
+
+def _installation_key(settings: Settings) -> str:
+    from countersign.bootstrap import installation_key
+
+    path = settings.keys_folder / "installation.pem"
+    installation_key(settings)
+    if path.stat().st_mode & 0o077:
+        raise Conflict(f"{path} can be read by others; run: chmod 600 {path}")
+    return f"{path}, readable by its owner only"
+
+
+def _folder(settings: Settings) -> str:
+    folder = settings.evidence_folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder) as probe:
+        probe.write(b"x" * 4096)
+        probe.flush()
+    free = shutil.disk_usage(folder).free
+    if free < FREE_BYTES:
+        raise Unavailable(f"{folder}: only {free // 2**20} MiB are free on its disk; make room")
+    return f"{folder} writable, {free // 2**30} GiB free"
+
+
+def _models(settings: Settings) -> str:
+    if settings.openai_api_key is None:
+        return "offline: rule-based drafter and grader (set OPENAI_API_KEY for a model)"
+    return f"draft {settings.draft_model}, grade {settings.grade_model}, at {settings.openai_base_url or 'OpenAI'}"
+
+
+def _of_ledger(settings: Settings) -> Iterator[Check]:
+    try:
+        with opened(settings) as session:
+            yield _checked("ledger", lambda: _written(session))
+            yield _checked("audit", lambda: _verified(session))
+    except CountersignError as error:
+        yield Check("ledger", False, error.message)
+
+
+def _written(session: Session) -> str:
+    session.ledger.documents.put("doctor", b"doctor")
+    # The password is not for the screen.
+    where = session.settings.ledger_url.rpartition("@")[2]
+    return f"{where} migrated and writable"
+
+
+def _verified(session: Session) -> str:
+    counts = [f"{tenant} {session.ledger.audit.verify(tenant).count}" for tenant in session.ledger.directory.tenants()]
+    return f"records verified: {', '.join(counts)}" if counts else "no records yet"
+
+
+async def _of_server(fix: bool) -> list[Check]:
+    from countersign.temporal_client import connect
+
+    checks: list[Check] = []
+    with _noting(checks, "Temporal server"):
+        client = await asyncio.wait_for(connect(), SERVER_SECONDS)
+        checks.append(Check("Temporal server", True, client.service_client.config.target_host))
+        with _noting(checks, "namespace"):
+            checks.append(Check("namespace", True, await _namespace(client)))
+        with _noting(checks, "search attributes"):
+            checks.append(Check("search attributes", True, await _search_attributes(client, fix)))
+        for queue, role in ((RUN_QUEUE, "agent"), (GATEWAY_QUEUE, "gateway")):
+            with _noting(checks, f"{role} worker"):
+                checks.append(Check(f"{role} worker", True, await _worker(client, queue)))
+    return checks
+
+
+@contextmanager
+def _noting(checks: list[Check], name: str) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        checks.append(Check(name, False, f"no answer within {SERVER_SECONDS:.0f} s; check TEMPORAL_ADDRESS"))
+    except Exception as error:
+        sentence = in_plain_words(error)
+        if sentence is None:
+            raise
+        checks.append(Check(name, False, sentence))
+
+
+async def _namespace(client: Client) -> str:
+    from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+
+    from countersign.cli.temporal_run import SOON
+
+    described = await client.workflow_service.describe_namespace(
+        DescribeNamespaceRequest(namespace=client.namespace), timeout=SOON
+    )
+    days = described.config.workflow_execution_retention_ttl.seconds // 86400
+    return f"{client.namespace}, closed runs kept for {days} days"
+
+
+async def _search_attributes(client: Client, fix: bool) -> str:
+    from countersign.cli.temporal_run import require_search_attributes
+    from countersign.temporal_client import missing_search_attributes
+
+    if fix:
+        absent = await missing_search_attributes(client)
+        await _register(client, absent)
+    await require_search_attributes(client)
+    return f"{len(SEARCH_ATTRIBUTES)} registered"
+
+
+async def _register(client: Client, absent: list[str]) -> None:
+    from temporalio.api.enums.v1 import IndexedValueType
+    from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+
+    from countersign.cli.temporal_run import SOON
+
+    types = {name: IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{SEARCH_ATTRIBUTES[name].upper()}") for name in absent}
+    if types:
+        request = AddSearchAttributesRequest(namespace=client.namespace, search_attributes=types)
+        await client.operator_service.add_search_attributes(request, timeout=SOON)
+
+
+async def _worker(client: Client, queue: str) -> str:
+    from countersign.cli.temporal_run import polled
+
+    if not await polled(client, queue):
+        raise Unavailable(f"no worker polls the task queue {queue}; start one with: python worker.py")
+    return f"polls {queue}"

@@ -1,0 +1,105 @@
+"""What the Temporal server adds to the ledger's picture of a run: whether it is alive, and what keeps it waiting.
+
+Never needed for an answer: without a server the commands say so and answer from the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from countersign.domain.errors import CountersignError
+from countersign.domain.identity import workflow_id
+from countersign.domain.run import RunStatus
+from countersign.domain.values import Value
+from workflows.names import RUN_QUEUE
+
+if TYPE_CHECKING:
+    from temporalio.client import Client, WorkflowExecutionDescription
+
+SOON = 5.0
+"""Seconds after which the server counts as not there."""
+
+
+class Waiting(Value):
+    """A step that is being worked on or tried again."""
+
+    step: str
+    attempt: int
+    last_failure: str
+
+
+class Live(Value):
+    """A run as the server has it; `note` says why something is not known."""
+
+    reachable: bool
+    note: str = ""
+    execution: str = ""
+    """RUNNING, COMPLETED, CANCELED, TERMINATED, FAILED."""
+    run_id: str = ""
+    steps: Sequence[Waiting] = ()
+    messages: int | None = None
+    """Signals and updates that came, accepted or not; unknown without a worker."""
+    refused: int | None = None
+
+
+async def look(tenant: str, operation: str) -> Live:
+    """What the server knows of the run, asked for a few seconds at the most."""
+    from temporalio.service import RPCError, RPCStatusCode
+
+    from countersign.temporal_client import connect
+
+    try:
+        return await _seen(await asyncio.wait_for(connect(), SOON), tenant, operation)
+    except CountersignError as error:
+        return Live(reachable=False, note=error.message)
+    except TimeoutError:
+        return Live(reachable=False, note="the Temporal server does not answer; check TEMPORAL_ADDRESS")
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return Live(reachable=True, note="the server has no run of this name; start the same request again")
+        return Live(reachable=False, note=f"the Temporal server does not answer: {error.message[:200]}")
+
+
+async def _seen(client: Client, tenant: str, operation: str) -> Live:
+    from countersign.cli.temporal_run import SOON as RPC_LIMIT
+    from countersign.cli.temporal_run import polled
+
+    described = await client.get_workflow_handle(workflow_id(tenant, operation)).describe(rpc_timeout=RPC_LIMIT)
+    attended = await polled(client, RUN_QUEUE)
+    status = await _status(client, described.id) if attended else None
+    running = described.status is not None and described.status.name == "RUNNING"
+    return Live(
+        reachable=True,
+        note="" if attended or not running else f"no worker polls the task queue {RUN_QUEUE}: python worker.py",
+        execution=described.status.name if described.status is not None else "",
+        run_id=described.run_id,
+        steps=_steps(described),
+        messages=status.messages if status else None,
+        refused=status.refused if status else None,
+    )
+
+
+async def _status(client: Client, run: str) -> RunStatus | None:
+    from temporalio.client import WorkflowQueryFailedError
+    from temporalio.service import RPCError
+
+    from countersign.cli.temporal_run import SOON as RPC_LIMIT
+
+    try:
+        status: RunStatus = await client.get_workflow_handle(run).query(
+            "status", result_type=RunStatus, rpc_timeout=RPC_LIMIT
+        )
+    except (RPCError, WorkflowQueryFailedError):
+        return None
+    return status
+
+
+def _steps(described: WorkflowExecutionDescription) -> list[Waiting]:
+    return [
+        Waiting(
+            step=pending.activity_type.name, attempt=pending.attempt, last_failure=pending.last_failure.message[:300]
+        )
+        for pending in described.raw_description.pending_activities
+    ]

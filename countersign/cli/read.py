@@ -1,0 +1,179 @@
+"""`list`, `status`, `timeline`, `wait`: how operations stand, from the ledger, with or without a Temporal server."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated, Any
+
+import typer
+
+from countersign.cli import options
+from countersign.cli.live import Live, look
+from countersign.cli.rendering import detail, fields, moment, say, say_json, table
+from countersign.cli.session import Session, finished, opened
+from countersign.domain.audit import AuditRecord
+from countersign.domain.errors import InputRefused
+from countersign.domain.identity import workflow_id
+from countersign.domain.operation import Operation
+from countersign.domain.policy import duration
+from countersign.domain.proposal import Approval
+from countersign.domain.state import State
+
+EXIT_CODES = {
+    State.SUCCEEDED: 0,
+    State.REJECTED: 3,
+    State.EXPIRED: 4,
+    State.CANCELLED: 5,
+    State.FAILED: 6,
+}
+TIMED_OUT = 7
+POLL_SECONDS = 0.2
+
+
+def list_operations(tenant: options.Tenant, as_json: options.AsJson = False) -> None:
+    """List a tenant's operations, newest first."""
+    with opened() as session:
+        operations = session.ledger.operations.list(tenant)
+    if as_json:
+        say_json([_operation_json(operation) for operation in operations])
+    elif operations:
+        rows = [[one.operation, one.state, one.reason, one.requester, moment(one.registered_at)] for one in operations]
+        say(table(["OPERATION", "STATE", "REASON", "REQUESTER", "REGISTERED"], rows))
+    else:
+        say(f"tenant {tenant} has no operations")
+
+
+def status(operation: options.OperationArgument, tenant: options.Tenant, as_json: options.AsJson = False) -> None:
+    """Show where a run stands, and what it waits for."""
+    with opened() as session:
+        stored = session.ledger.operations.get(tenant, operation)
+        approval = session.ledger.approvals.current(tenant, operation)
+        execution = session.ledger.executions.get(tenant, operation)
+    live = finished(look(tenant, operation))
+    if as_json:
+        say_json({
+            **_operation_json(stored),
+            "proposal": _approval_json(approval) if approval else None,
+            "execution": execution.model_dump(mode="json") if execution else None,
+            "temporal": live.model_dump(mode="json"),
+        })  # fmt: skip
+        return
+    say(fields([*_operation_lines(stored), *_approval_lines(approval), *_live_lines(live)]))
+
+
+def timeline(operation: options.OperationArgument, tenant: options.Tenant, as_json: options.AsJson = False) -> None:
+    """Show all that happened to an operation, in order."""
+    with opened() as session:
+        session.ledger.operations.get(tenant, operation)
+        records = list(session.ledger.audit.records(tenant, operation))
+    if as_json:
+        say_json([_record_json(record) for record in records])
+    else:
+        say(table(["AT", "WHAT", "BY", "DETAIL"], [record_cells(record) for record in records]))
+
+
+def wait(
+    operation: options.OperationArgument,
+    tenant: options.Tenant,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Give up after this long, such as 90s or 15m (exit code 7).")
+    ] = None,
+    until: Annotated[
+        State | None, typer.Option(metavar="STATE", help="A state that is enough, such as WAITING_APPROVAL.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Wait for the end; the exit code tells which.
+
+    0 SUCCEEDED, 3 REJECTED, 4 EXPIRED, 5 CANCELLED, 6 FAILED; 7 when the time of --timeout is up.
+    """
+    limit = None if timeout is None else _seconds(timeout)
+    with opened() as session:
+        stored = _waited(session, tenant, operation, limit, until, quiet=as_json)
+        execution = session.ledger.executions.get(tenant, operation)
+    if as_json:
+        say_json({**_operation_json(stored), "execution": execution.model_dump(mode="json") if execution else None})
+    elif execution is not None and execution.receipt is not None:
+        say(f"published: {execution.receipt.reference}")
+    raise typer.Exit(0 if stored.state == until else EXIT_CODES.get(stored.state, TIMED_OUT))
+
+
+def record_cells(record: AuditRecord) -> list[str]:
+    """One audit record as the cells of a line."""
+    return [record.recorded_at[:19] + "Z", record.type, record.subject, detail(record.detail)]
+
+
+def _waited(
+    session: Session, tenant: str, operation: str, limit: float | None, until: State | None, *, quiet: bool
+) -> Operation:
+    end = None if limit is None else time.monotonic() + limit
+    told = ""
+    while True:
+        stored = session.ledger.operations.get(tenant, operation)
+        line = f"{stored.state} {stored.reason}".rstrip()
+        if line != told and not quiet:
+            say(line)
+        told = line
+        if stored.state.terminal or stored.state == until or (end is not None and time.monotonic() >= end):
+            return stored
+        time.sleep(POLL_SECONDS)
+
+
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"[1-9][0-9]{0,4}[smhd]", text):
+        raise InputRefused(f"--timeout: {text[:20]!r} is no time; write a number and s, m, h or d, such as 90s")
+    return duration(text).total_seconds()
+
+
+def _operation_json(operation: Operation) -> dict[str, Any]:
+    return {
+        "tenant": operation.tenant, "operation": operation.operation, "case": operation.case,
+        "workflow_id": workflow_id(operation.tenant, operation.operation), "state": operation.state,
+        "reason": operation.reason, "terminal": operation.state.terminal, "requester": operation.requester,
+        "request_hash": operation.request_hash, "registered_at": operation.registered_at,
+    }  # fmt: skip
+
+
+def _approval_json(approval: Approval) -> dict[str, Any]:
+    proposal = approval.proposal
+    return {
+        "approval_id": proposal.approval_id, "approval_version": proposal.approval_version,
+        "status": approval.status, "action_hash": proposal.action_hash, "deadline": proposal.deadline,
+        "roles": [need.role for need in proposal.assessment.needs],
+        "votes": [{"person": vote.person, "decision": vote.decision} for vote in approval.votes],
+    }  # fmt: skip
+
+
+def _record_json(record: AuditRecord) -> dict[str, Any]:
+    kept = {"sequence", "recorded_at", "type", "subject", "detail"}
+    return record.model_dump(mode="json", include=kept)
+
+
+def _operation_lines(operation: Operation) -> list[tuple[str, str]]:
+    return [
+        ("operation", f"{operation.operation} ({operation.case}, asked by {operation.requester})"),
+        ("state", operation.state),
+        ("reason", operation.reason),
+        ("registered", moment(operation.registered_at)),
+    ]
+
+
+def _approval_lines(approval: Approval | None) -> list[tuple[str, str]]:
+    if approval is None:
+        return []
+    proposal = approval.proposal
+    roles = ", ".join(f"{need.approvals} of role {need.role}" for need in proposal.assessment.needs)
+    return [
+        ("proposal", f"{proposal.summary} -> {proposal.action.target}: {approval.status.value}"),
+        ("needs", roles or "nobody: granted by rule"),
+        ("deadline", moment(proposal.deadline)),
+    ]
+
+
+def _live_lines(live: Live) -> list[tuple[str, str]]:
+    if not live.reachable:
+        return [("temporal", f"not there, shown from the ledger: {live.note}")]
+    counted = "" if live.messages is None else f", {live.messages} messages, {live.refused} refused"
+    steps = [("step", f"{one.step}, attempt {one.attempt} {one.last_failure}".rstrip()) for one in live.steps]
+    return [("temporal", f"{live.execution} run {live.run_id}{counted}".strip()), ("note", live.note), *steps]

@@ -1,0 +1,132 @@
+"""A run as the Temporal server has it: starting, messages, and who is there to work on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from countersign.domain.decision import Outcome
+from countersign.domain.errors import Unavailable
+from countersign.domain.identity import workflow_id
+from countersign.domain.operation import Operation
+from countersign.domain.state import State
+from workflows import names
+
+if TYPE_CHECKING:
+    from temporalio.client import Client, WorkflowHandle
+    from temporalio.common import TypedSearchAttributes
+
+SOON = timedelta(seconds=5)
+"""How long a small question to the server may take."""
+ANSWER_WITHIN = timedelta(seconds=15)
+"""How long an update may wait for the run's answer before it is sent as a signal."""
+
+
+async def start_run(client: Client, operation: Operation) -> bool:
+    """Start the operation's run, or find the first one; True if this call started or found a running one.
+
+    A finished run is never started again, and a running one is not started twice (workflow id = operation).
+
+    Raises:
+        Unavailable: the namespace lacks our search attributes, with which the run could not go on.
+    """
+    from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+    from temporalio.exceptions import WorkflowAlreadyStartedError
+
+    from activities.interfaces import RunOrder
+
+    await require_search_attributes(client)
+    order = RunOrder(
+        tenant=operation.tenant, operation=operation.operation, case=operation.case, request_hash=operation.request_hash
+    )
+    try:
+        await client.start_workflow(
+            names.WORKFLOW_TYPE,
+            order,
+            id=workflow_id(operation.tenant, operation.operation),
+            task_queue=names.RUN_QUEUE,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            search_attributes=_attributes(operation),
+            rpc_timeout=ANSWER_WITHIN,
+        )
+    except WorkflowAlreadyStartedError:
+        return False
+    return True
+
+
+async def require_search_attributes(client: Client) -> None:
+    """Unavailable if the namespace lacks any of ours, naming the command that registers them."""
+    from countersign.temporal_client import missing_search_attributes
+
+    absent = await missing_search_attributes(client)
+    if absent:
+        raise Unavailable(
+            f"search attributes are not registered in namespace {client.namespace}: {', '.join(absent)};"
+            " run: python starter.py doctor --fix"
+        )
+
+
+async def unattended(client: Client) -> Sequence[str]:
+    """One sentence for each of our task queues that no worker polls."""
+    roles = {names.RUN_QUEUE: "agent", names.GATEWAY_QUEUE: "gateway"}
+    return [
+        f"no worker polls the task queue {queue}; start one with: python worker.py (or --role {role})"
+        for queue, role in roles.items()
+        if not await polled(client, queue)
+    ]
+
+
+async def polled(client: Client, queue: str) -> bool:
+    """Whether a worker asked this queue for work lately, be it for workflows or activities."""
+    from temporalio.api.enums.v1 import TaskQueueType
+    from temporalio.api.taskqueue.v1 import TaskQueue
+    from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+
+    for kind in (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY):
+        request = DescribeTaskQueueRequest(
+            namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
+        )
+        if (await client.workflow_service.describe_task_queue(request, timeout=SOON)).pollers:
+            return True
+    return False
+
+
+async def send_decision(client: Client, tenant: str, operation: str, statement_id: str, token: str) -> Outcome | None:
+    """Send a signed decision and return the run's answer; nothing if it was left with the run as a signal.
+
+    An update needs a worker, a signal does not. One that timed out may still be ruled on, so the same statement goes
+    out again as a signal: whichever comes second is a replay without effect (G17).
+    """
+    handle = client.get_workflow_handle(workflow_id(tenant, operation))
+    message = {"statement": token}
+    if await polled(client, names.RUN_QUEUE):
+        outcome = await _updated(handle, message, statement_id)
+        if outcome is not None:
+            return outcome
+    await handle.signal(names.DECIDE, message, rpc_timeout=ANSWER_WITHIN)
+    return None
+
+
+async def _updated(
+    handle: WorkflowHandle[object, object], message: dict[str, str], statement_id: str
+) -> Outcome | None:
+    from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
+
+    try:
+        outcome: Outcome = await handle.execute_update(
+            names.DECIDE, message, id=statement_id, result_type=Outcome, rpc_timeout=ANSWER_WITHIN
+        )
+    except WorkflowUpdateRPCTimeoutOrCancelledError:
+        return None
+    return outcome
+
+
+def _attributes(operation: Operation) -> TypedSearchAttributes:
+    from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+
+    values = {names.TENANT: operation.tenant, names.CASE: operation.case, names.STATE: State.CREATED.value}
+    return TypedSearchAttributes(
+        [SearchAttributePair(SearchAttributeKey.for_keyword(name), value) for name, value in values.items()]
+    )

@@ -1,0 +1,135 @@
+"""One opened dataset: read strictly into memory, described and queried, never changed.
+
+It stands apart as the only door to the data: what an agent asks and what a claim's rerun asks go through the same
+guard. Every opening reads the file's bytes again and compares their hash, so there is no copy that could drift away.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+from countersign.domain.draft import DatasetSchema
+from countersign.domain.errors import QueryRefused, Unavailable
+from countersign.evidence.answers import Limits, Row, answer, exact_text, first_line, kind_of
+from countersign.evidence.columns import Column
+from countersign.evidence.description import describe_table, money_of
+from countersign.evidence.guard import check_allowed
+from countersign.evidence.money import Answer, check_money
+from countersign.evidence.reading import read_strictly
+from countersign.evidence.results import DatasetDescription, QueryResult, SingleValue
+from countersign.evidence.syntax import parsed
+
+MEMORY = "4GB"
+"""What one dataset and its queries may take of memory before DuckDB moves pages to the cache folder."""
+
+DISK = "20GB"
+"""What it may take of disk there."""
+
+_SEALED = ("threads = 1", "enable_external_access = false", "lock_configuration = true")
+"""Set once the data is read. One thread: the same query gives the same value down to the last bit of a float."""
+
+
+class Dataset:
+    """A strict reading of one file; may be used from several threads at once, until it is closed."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, columns: tuple[Column, ...], scratch: TemporaryDirectory[str]
+    ) -> None:
+        self._connection = connection
+        self._columns = columns
+        self._scratch = scratch
+        self._money = money_of(connection, columns)
+        self._description: DatasetDescription | None = None
+
+    @classmethod
+    def open(cls, path: Path, sha256: str, schema: DatasetSchema, *, cache: Path) -> Dataset:
+        """Read the file `path` strictly; `cache` is a folder for pages of data that is larger than memory.
+
+        Raises:
+            DataRefused: the bytes are not those of `sha256`, or are not a dataset as declared: says row, column, value.
+            Unavailable: no memory or disk for it.
+        """
+        scratch = None
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            scratch = TemporaryDirectory(prefix="reading-", dir=cache, ignore_cleanup_errors=True)
+            connection = duckdb.connect(config=_config(Path(scratch.name)))
+            columns = read_strictly(connection, path, sha256, schema, Path(scratch.name))
+            for setting in _SEALED:
+                connection.execute(f"SET {setting}")
+            dataset = cls(connection, columns, scratch)
+            scratch = None
+        except (OSError, MemoryError, duckdb.OutOfMemoryException, duckdb.IOException) as error:
+            raise Unavailable(f"the dataset cannot be opened: {first_line(error)}; free memory or disk") from error
+        finally:
+            if scratch is not None:
+                scratch.cleanup()
+        return dataset
+
+    def describe(self) -> DatasetDescription:
+        """Rows, columns, ranges and notes; computed once."""
+        if self._description is None:
+            self._description = describe_table(self._connection.cursor(), self._columns, self._money)
+        return self._description
+
+    def query(self, sql: str, *, max_rows: int = 200, max_seconds: float = 10.0) -> QueryResult:
+        """The answer to one SELECT over table `data`, cut after `max_rows` rows.
+
+        Raises:
+            QueryRefused: not allowed, mixes currencies, fails, or takes longer than `max_seconds`.
+        """
+        names, rows, units = self._run(sql, Limits(max_rows, max_seconds))
+        texts = tuple(tuple(exact_text(value) for value in row) for row in rows[:max_rows])
+        known = units.units if len(units.units) == len(names) else ("",) * len(names)
+        return QueryResult(columns=names, units=known, rows=texts, truncated=len(rows) > max_rows)
+
+    def single_value(self, sql: str, *, max_seconds: float = 10.0) -> SingleValue:
+        """The value of a query that yields exactly one row with one column.
+
+        Raises:
+            QueryRefused: as `query`; also for other numbers of rows or columns, NULL, and amounts of no one currency.
+        """
+        names, rows, units = self._run(sql, Limits(1, max_seconds))
+        if len(names) != 1 or len(rows) != 1:
+            count = "several rows" if len(rows) > 1 else f"{len(rows)} rows"
+            raise QueryRefused(f"a claim's query yields one row with one column, not {count} with {len(names)} columns")
+        text = exact_text(rows[0][0])
+        if text is None:
+            raise QueryRefused("the query yields NULL, no value; ask for something the data holds")
+        if units.several:
+            raise QueryRefused("the value's currency cannot be told; restrict the query to one currency by WHERE")
+        return SingleValue(text=text, kind=kind_of(rows[0][0]), unit=units.units[0] or None if units.units else None)
+
+    def close(self) -> None:
+        """Give back memory and disk; closing twice is fine."""
+        with suppress(duckdb.Error):
+            self._connection.close()
+        self._scratch.cleanup()
+
+    def _run(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row], Answer]:
+        cursor = self._connection.cursor()
+        try:
+            tree = parsed(cursor, sql)
+            check_allowed(tree)
+            units = check_money(tree, self._money)
+            names, rows = answer(cursor, sql, limits)
+        except RecursionError:
+            raise QueryRefused("the query is nested too deeply; write it flat") from None
+        finally:
+            cursor.close()
+        return names, rows, units
+
+
+def _config(scratch: Path) -> dict[str, str | bool | int | float | list[str]]:
+    return {
+        "memory_limit": MEMORY,
+        "temp_directory": str(scratch / "pages"),
+        "max_temp_directory_size": DISK,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+    }

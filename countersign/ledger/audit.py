@@ -1,0 +1,80 @@
+"""The audit log: reading the chain back and verifying it against the checkpoint outside the database.
+
+Apart from the store, which writes records, because a verifier believes nothing that a writer has said: each column of
+each row goes through the chain's rules again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from datetime import datetime
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+from sqlalchemy import Row, select
+
+from countersign.domain.audit import AuditRecord, ChainBroken, Checkpoint, verify_chain
+from countersign.domain.canonical import canonical_bytes
+from countersign.domain.errors import InputRefused
+from countersign.domain.strict_json import parse
+from countersign.ledger.checkpoints import missing
+from countersign.ledger.store import Store
+from countersign.ledger.tables import audit_records
+
+BATCH = 1_000
+"""Rows held in memory at a time."""
+
+MAX_DETAIL = 1024 * 1024
+
+
+class SqlAuditLog:
+    """ports.AuditLog on the ledger's database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def append(
+        self, tenant: str, type: str, operation: str, subject: str, detail: dict[str, JsonValue], now: datetime
+    ) -> AuditRecord:
+        """Append one record; as in ports.AuditLog."""
+        with self._store.writing(tenant) as writing:
+            writing.record(type, operation, subject, now, **detail)
+        return writing.records[0]
+
+    def records(self, tenant: str, operation: str | None = None) -> Generator[AuditRecord]:
+        """The records in order of sequence, all or one operation's; ChainBroken where one cannot be read."""
+        for row in self._rows(tenant, operation):
+            yield _record(row, row.sequence)
+
+    def verify(self, tenant: str) -> Checkpoint:
+        """Recompute the chain; as in ports.AuditLog."""
+        checkpoints, installation = self._store.checkpoints, self._store.installation
+        # Read first: records that are written meanwhile only make the chain longer than its checkpoint.
+        checkpoint = checkpoints.read(tenant)
+        # Closed at once where the chain breaks: the rest of the rows would keep a transaction open.
+        with closing(self._rows(tenant)) as rows:
+            records = (_record(row, place) for place, row in enumerate(rows, start=1))
+            count, head = verify_chain(records, tenant=tenant, origin=installation, checkpoint=checkpoint)
+        if checkpoint is None and count > 0 and checkpoints.read(tenant) is None:
+            raise missing(tenant, checkpoints.path(tenant), count)
+        return Checkpoint(installation=installation, tenant=tenant, count=count, head=head)
+
+    def _rows(self, tenant: str, operation: str | None = None) -> Generator[Row[Any]]:
+        query = select(audit_records).where(audit_records.c.tenant == tenant)
+        if operation is not None:
+            query = query.where(audit_records.c.operation == operation)
+        with self._store.reading() as connection:
+            batched = connection.execution_options(yield_per=BATCH)
+            yield from batched.execute(query.order_by(audit_records.c.sequence))
+
+
+def _record(row: Row[Any], place: int) -> AuditRecord:
+    fields = dict(row._mapping)
+    try:
+        detail = parse(fields["detail"].encode(), where="detail", max_bytes=MAX_DETAIL)
+        if canonical_bytes(detail).decode() != fields["detail"]:
+            raise InputRefused("detail is not in canonical form")
+        return AuditRecord.model_validate({**fields, "detail": detail})
+    except (InputRefused, ValidationError, AttributeError, UnicodeError):
+        raise ChainBroken(place, f"audit record {place} was changed: it has not the form of a record") from None

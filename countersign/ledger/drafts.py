@@ -1,0 +1,106 @@
+"""Draft versions, with everything that the checks and the graders said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, JsonValue
+from sqlalchemy import ColumnElement, Connection, Row, Table, select
+
+from countersign.domain.canonical import sha256_hex
+from countersign.domain.draft import Draft, Violation
+from countersign.domain.errors import Conflict
+from countersign.domain.rubric import Grade
+from countersign.domain.strict_json import check_text
+from countersign.domain.values import Sha256
+from countersign.ledger.store import Store, Writing, absent
+from countersign.ledger.tables import draft_checks, draft_grades, drafts
+
+
+class SqlDrafts:
+    """ports.Drafts on the ledger's database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def save(self, tenant: str, operation: str, version: int, draft: Draft, model: str, now: datetime) -> Sha256:
+        """Store a version once; as in ports.Drafts."""
+        sha256 = _hash(draft)
+        with self._store.writing(tenant) as writing:
+            writing.lock_known_operation(operation)
+            key = {"operation": operation, "version": version}
+            if writing.insert_once(drafts, **key, hash=sha256, draft=draft, model=model, written_at=now):
+                writing.record("draft.written", operation, "agent", now, version=version, hash=sha256, model=model)
+                return sha256
+            is_it = _is(drafts, tenant, operation, version)
+            stored = writing.connection.execute(select(drafts.c.hash).where(is_it)).scalar_one()
+        if stored != sha256:
+            raise Conflict(f"draft v{version} of {operation} is {stored} already, not {sha256}; use a new version")
+        return sha256
+
+    def get(self, tenant: str, operation: str, version: int) -> Draft:
+        """That version, or NotFound."""
+        with self._store.reading() as connection:
+            is_it = _is(drafts, tenant, operation, version)
+            draft: Draft | None = connection.execute(select(drafts.c.draft).where(is_it)).scalar()
+        if draft is None:
+            raise absent("draft", f"{operation} v{version}")
+        return draft
+
+    def feedback(self, tenant: str, operation: str, version: int) -> tuple[str, ...]:
+        """What the checks and the latest grade said of a version, a line each."""
+        with self._store.reading() as connection:
+            checked = _latest(connection, draft_checks, tenant, operation, version)
+            graded = _latest(connection, draft_grades, tenant, operation, version)
+        violations: tuple[Violation, ...] = () if checked is None else checked.violations
+        return (*(one.sentence() for one in violations), *(() if graded is None else graded.grade.feedback))
+
+    def save_checks(
+        self, tenant: str, operation: str, version: int, violations: Sequence[Violation], now: datetime
+    ) -> None:
+        """Keep what the checks found; the same finding again is recorded once."""
+        codes: list[JsonValue] = [violation.code for violation in violations]
+        with self._store.writing(tenant) as writing:
+            found = {"violations": tuple(violations), "checked_at": now}
+            sha256 = _hash(*violations)
+            if _add(writing, draft_checks, operation, version, sha256, found):
+                writing.record("draft.checked", operation, "checks", now, version=version, hash=sha256, codes=codes)
+
+    def save_grade(self, tenant: str, operation: str, version: int, grade: Grade, rubric: str, now: datetime) -> None:
+        """Keep the grade; a version that is graded again, after a grader's error say, keeps each answer."""
+        names: dict[str, JsonValue] = {"verdict": grade.verdict.value, "rubric": rubric, "model": grade.answer.model}
+        with self._store.writing(tenant) as writing:
+            sha256 = _hash(grade)
+            given = {"grade": grade, "rubric": rubric, "graded_at": now}
+            if _add(writing, draft_grades, operation, version, sha256, given):
+                writing.record("draft.graded", operation, "grader", now, version=version, hash=sha256, **names)
+
+
+def _add(writing: Writing, table: Table, operation: str, version: int, sha256: Sha256, values: dict[str, Any]) -> bool:
+    """Add what was said of a version, numbered from 1; False where it is what was said last."""
+    writing.lock_known_operation(operation)
+    is_it = _is(drafts, writing.tenant, operation, version)
+    if writing.connection.execute(select(drafts.c.version).where(is_it)).first() is None:
+        raise absent("draft", f"{operation} v{version}")
+    latest = _latest(writing.connection, table, writing.tenant, operation, version)
+    if latest is not None and latest.hash == sha256:
+        return False
+    number = 1 if latest is None else latest.number + 1
+    return writing.insert_once(table, operation=operation, version=version, number=number, hash=sha256, **values)
+
+
+def _latest(connection: Connection, table: Table, tenant: str, operation: str, version: int) -> Row[Any] | None:
+    of_version = select(table).where(_is(table, tenant, operation, version))
+    return connection.execute(of_version.order_by(table.c.number.desc()).limit(1)).first()
+
+
+def _is(table: Table, tenant: str, operation: str, version: int) -> ColumnElement[bool]:
+    return (table.c.tenant == tenant) & (table.c.operation == operation) & (table.c.version == version)
+
+
+def _hash(*values: BaseModel) -> Sha256:
+    """The hash of values as they are stored; texts are checked first, since some have no UTF-8 form."""
+    check_text([value.model_dump() for value in values], "draft")
+    return sha256_hex(b"\n".join(value.model_dump_json().encode() for value in values))

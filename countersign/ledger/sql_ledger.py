@@ -1,0 +1,74 @@
+"""The ledger as one object, wired and opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from countersign.domain.errors import Unavailable
+from countersign.ledger.approvals import SqlApprovals
+from countersign.ledger.audit import SqlAuditLog
+from countersign.ledger.checkpoints import Checkpoints
+from countersign.ledger.directory import SqlDirectory
+from countersign.ledger.documents import SqlDocuments
+from countersign.ledger.drafts import SqlDrafts
+from countersign.ledger.engines import make_engine
+from countersign.ledger.executions import SqlExecutions
+from countersign.ledger.operations import SqlOperations
+from countersign.ledger.schema import prepare
+from countersign.ledger.store import Store
+from countersign.ports import Approvals, AuditLog, Directory, Documents, Drafts, Executions, Operations
+
+
+class SqlLedger:
+    """ports.Ledger on SQLite or PostgreSQL; safe for many threads, and for many processes on one database."""
+
+    documents: Documents
+    operations: Operations
+    drafts: Drafts
+    approvals: Approvals
+    executions: Executions
+    directory: Directory
+    audit: AuditLog
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.documents = SqlDocuments(store)
+        self.operations = SqlOperations(store)
+        self.drafts = SqlDrafts(store)
+        self.approvals = SqlApprovals(store)
+        self.executions = SqlExecutions(store)
+        self.directory = SqlDirectory(store)
+        self.audit = SqlAuditLog(store)
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self._store.engine.dispose()
+
+
+def open_ledger(url: str, *, installation: str, checkpoints: Path, signing_key: Ed25519PrivateKey) -> SqlLedger:
+    """Open the ledger at `url`, bringing its tables up to date first.
+
+    Args:
+        url: `sqlite:///path` (the file is made, its folder must be there) or `postgresql://user@host:port/name`.
+        installation: the name that audit records and checkpoints carry; a database belongs to one.
+        checkpoints: folder outside the database for signed checkpoints; made where it is missing.
+        signing_key: the installation's key; checkpoints are signed and verified with it.
+
+    Raises:
+        ConfigurationRefused: the URL, or a database that is not this installation's or newer than this program.
+        Unavailable: database or folder cannot be reached, read or written.
+    """
+    engine = make_engine(url)
+    try:
+        checkpoints.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(f"checkpoint folder {checkpoints} cannot be made: {error.strerror}") from error
+    files = Checkpoints(checkpoints, installation, signing_key)
+    try:
+        prepare(engine, installation, files)
+    except BaseException:
+        engine.dispose()
+        raise
+    return SqlLedger(Store(engine, installation, files))

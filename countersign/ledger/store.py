@@ -1,0 +1,145 @@
+"""Transactions of the ledger: each holds a change and its audit records together, or nothing at all (G45).
+
+Every part of the ledger goes through here, so that no part can change something without a record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime
+from typing import Any
+
+from pydantic import JsonValue
+from sqlalchemy import Connection, Engine, Table, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from countersign.domain.audit import GENESIS, AuditRecord, link
+from countersign.domain.canonical import canonical_bytes
+from countersign.domain.errors import NotFound
+from countersign.domain.identity import checked_name
+from countersign.domain.strict_json import check_text
+from countersign.domain.values import Sha256
+from countersign.ledger.checkpoints import Checkpoints
+from countersign.ledger.columns import moment_text
+from countersign.ledger.engines import READ_ONLY, in_plain_words
+from countersign.ledger.tables import audit_records, operations
+
+Fact = dict[str, Any]
+
+
+class Writing:
+    """One open writing transaction of one tenant.
+
+    Locks are taken in one order, so that none waits for the other in a circle: the operation (or person) first, the
+    tenant's chain last, when everything else is done.
+    """
+
+    def __init__(self, connection: Connection, tenant: str) -> None:
+        self.connection = connection
+        self.tenant = tenant
+        self.facts: list[Fact] = []
+        self.records: list[AuditRecord] = []
+        """The audit records that were committed; empty until then."""
+
+    def insert_once(self, table: Table, **values: Any) -> bool:
+        """Insert a row of this tenant; False where a unique key is taken, also by a transaction that just won."""
+        insert = postgresql.insert if self.connection.dialect.name == "postgresql" else sqlite.insert
+        statement = insert(table).values(tenant=self.tenant, **values).on_conflict_do_nothing()
+        return self.connection.execute(statement.returning(table.c.tenant)).first() is not None
+
+    def lock_operation(self, operation: str) -> bool:
+        """Until the end of the transaction nobody else changes anything of this operation; False if it is not there."""
+        is_it = (operations.c.tenant == self.tenant) & (operations.c.operation == operation)
+        locking = select(operations.c.operation).where(is_it).with_for_update()
+        return self.connection.execute(locking).first() is not None
+
+    def lock_known_operation(self, operation: str) -> None:
+        """The same, or NotFound."""
+        if not self.lock_operation(operation):
+            raise absent("operation", operation)
+
+    def record(self, type: str, operation: str, subject: str, now: datetime, /, **detail: JsonValue) -> None:
+        """Have an audit record written at the end of this transaction; fields as in AuditRecord."""
+        fact = {"type": type, "operation": operation, "subject": subject, "detail": detail}
+        check_text(fact, f"audit record {type[:60]}")
+        self.facts.append({**fact, "recorded_at": moment_text(now)})
+
+
+class Store:
+    """The database, the checkpoints and the name of the installation they belong to."""
+
+    def __init__(self, engine: Engine, installation: str, checkpoints: Checkpoints) -> None:
+        self.engine = engine
+        self.installation = installation
+        self.checkpoints = checkpoints
+        # SQLite's own waiting polls and is unfair; threads of one process queue up here first.
+        self._turn: AbstractContextManager[Any] = threading.Lock() if engine.name == "sqlite" else nullcontext()
+        self._reader = engine.execution_options(**{READ_ONLY: True})
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One consistent look at the database, which waits for no writer."""
+        with in_plain_words(self.engine), self._reader.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, tenant: str) -> Iterator[Writing]:
+        """One transaction: commits with its audit records at the end of the block, or changes nothing.
+
+        Raises:
+            ChainBroken: the chain no longer holds what its checkpoint says; nothing is written on top of that.
+            Unavailable: the database failed and nothing was changed; or the checkpoint could not be written after the
+                commit, and then a repeat returns what was recorded.
+        """
+        with in_plain_words(self.engine), self._turn, self.engine.begin() as connection:
+            writing = Writing(connection, checked_name(tenant))
+            yield writing
+            records = self._append(writing) if writing.facts else []
+        writing.records = records
+        if records:
+            self.checkpoints.advance(tenant, records[-1].sequence, records[-1].hash)
+
+    def _append(self, writing: Writing) -> list[AuditRecord]:
+        connection, tenant = writing.connection, writing.tenant
+        _lock_chain(connection, tenant)
+        count, head = _head(connection, tenant)
+        self.checkpoints.confirm(tenant, count, head, lambda sequence: _hash_at(connection, tenant, sequence))
+        records: list[AuditRecord] = []
+        for fact in writing.facts:
+            fields = {"tenant": tenant, "sequence": count + 1, "origin": self.installation, **fact}
+            record = link(fields, head)
+            records.append(record)
+            count, head = record.sequence, record.hash
+        connection.execute(audit_records.insert(), [_row(record) for record in records])
+        return records
+
+
+def absent(kind: str, name: object) -> NotFound:
+    """The one answer for what is not there and for what is another tenant's (G09)."""
+    return NotFound(f"{kind} {str(name)[:120]!r} is not there; check its name and the tenant")
+
+
+def _lock_chain(connection: Connection, tenant: str) -> None:
+    # SQLite has one writer anyway. A number made from the name will do: two tenants that share one just wait in turn.
+    if connection.dialect.name == "postgresql":
+        number = int.from_bytes(hashlib.sha256(tenant.encode()).digest()[:8], signed=True)
+        connection.execute(select(func.pg_advisory_xact_lock(number)))
+
+
+def _head(connection: Connection, tenant: str) -> tuple[int, Sha256]:
+    newest = select(audit_records.c.sequence, audit_records.c.hash).where(audit_records.c.tenant == tenant)
+    row = connection.execute(newest.order_by(audit_records.c.sequence.desc()).limit(1)).first()
+    return (0, GENESIS) if row is None else (row.sequence, Sha256(row.hash))
+
+
+def _hash_at(connection: Connection, tenant: str, sequence: int) -> str | None:
+    where = (audit_records.c.tenant == tenant) & (audit_records.c.sequence == sequence)
+    return connection.execute(select(audit_records.c.hash).where(where)).scalar()
+
+
+def _row(record: AuditRecord) -> dict[str, Any]:
+    # Canonical, so that the verifier can compare the stored text itself, byte for byte.
+    return {**record.model_dump(), "detail": canonical_bytes(record.detail).decode()}

@@ -1,0 +1,148 @@
+"""A worker process: one of two roles, or a parent of one process each.
+
+The roles never share a process. The `agent` role runs workflows and every step but the effect and is given no outside
+credential; the `gateway` role has the credentials and runs no model (G39).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any, Literal
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from countersign import bootstrap
+from countersign.domain.errors import CountersignError, Unavailable
+from countersign.ports import Ledger
+from countersign.settings import Settings, load_settings
+from countersign.temporal_client import connect, missing_search_attributes
+from workflows.governed_action import GovernedAction
+from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
+
+Role = Literal["all", "agent", "gateway"]
+
+THREADS = 16
+GRACE = timedelta(seconds=10)
+"""How long a stopping worker lets its steps finish; a draft goes on elsewhere from its checkpoint."""
+PASSED_THROUGH = ("activities", "countersign", "pydantic", "pydantic_core", "annotated_types", "rfc8785")
+"""Imported once and not again per run; kept free of clocks and chance by lint (20 KiB a run instead of 1 MiB)."""
+
+
+def main(role: Role) -> int:
+    """Run until SIGTERM or SIGINT; the exit code is 0 after an orderly stop."""
+    try:
+        settings = load_settings()
+        return _both(settings) if role == "all" else asyncio.run(_serve(role, settings))
+    except CountersignError as refusal:
+        print(f"error: {refusal.message}", file=sys.stderr)
+        return 1
+
+
+async def _serve(role: Role, settings: Settings) -> int:
+    client = await connect()
+    absent = await missing_search_attributes(client)
+    if absent:
+        raise Unavailable(f"search attributes are not registered: {', '.join(absent)}; run: python starter.py doctor --fix")
+    ledger = bootstrap.open_ledger(settings)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    _stop_with_parent(stop)
+    with ThreadPoolExecutor(THREADS) as threads:
+        async with _worker(role, client, settings, ledger, threads):
+            print(f"worker ready: role {role}, server {client.service_client.config.target_host}", flush=True)
+            await stop.wait()
+    ledger.close()
+    return 0
+
+
+def _worker(role: Role, client: Client, settings: Settings, ledger: Ledger, threads: ThreadPoolExecutor) -> Worker:
+    if role == "gateway":
+        return worker(client, GATEWAY_QUEUE, bootstrap.gateway_activities(settings, ledger), threads)
+    return worker(client, RUN_QUEUE, bootstrap.agent_activities(settings, ledger), threads, workflows=[GovernedAction])
+
+
+def worker(
+    client: Client,
+    queue: str,
+    activities: list[Callable[..., Any]],
+    threads: ThreadPoolExecutor,
+    workflows: list[type] | None = None,
+) -> Worker:
+    """A worker as we configure it, for processes and for tests in one process."""
+    restrictions = SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
+    return Worker(
+        client,
+        task_queue=queue,
+        workflows=workflows or [],
+        activities=activities,
+        activity_executor=threads,
+        workflow_runner=SandboxedWorkflowRunner(restrictions=restrictions),
+        graceful_shutdown_timeout=GRACE,
+        # A killed worker's runs wait this long before another takes them; the default is 10 s.
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
+    )
+
+
+def _both(settings: Settings) -> int:
+    """One process per role, started and stopped together; if one ends, so does the other."""
+    secrets = bootstrap.secret_variables(settings)
+    without_secrets = {name: value for name, value in os.environ.items() if name not in secrets}
+    without_models = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    children = [_child("agent", without_secrets), _child("gateway", without_models)]
+
+    def stop(*_: object) -> None:
+        for child in children:
+            child.terminate()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    codes: list[int] = []
+    ended = threading.Event()
+
+    def wait_for(child: subprocess.Popen[bytes]) -> None:
+        codes.append(child.wait())
+        ended.set()
+
+    waiting = [threading.Thread(target=wait_for, args=(child,)) for child in children]
+    for thread in waiting:
+        thread.start()
+    while not ended.wait(0.5):
+        pass
+    stop()
+    for thread in waiting:
+        thread.join()
+    return max(abs(code) for code in codes)
+
+
+def _child(role: Role, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    # The pipe's end closes when this process dies in whatever way, and the child stops (see _stop_with_parent).
+    return subprocess.Popen(
+        [sys.executable, "worker.py", "--role", role],
+        env={**environment, "COUNTERSIGN_WORKER_PARENT": str(os.getpid())},
+        stdin=subprocess.PIPE,
+    )
+
+
+def _stop_with_parent(stop: asyncio.Event) -> None:
+    """Stop when the parent is gone, so that a killed parent leaves no worker behind."""
+    if "COUNTERSIGN_WORKER_PARENT" not in os.environ:
+        return
+    loop = asyncio.get_running_loop()
+
+    def wait_for_end_of_input() -> None:
+        while os.read(0, 1024):
+            pass
+        loop.call_soon_threadsafe(stop.set)
+
+    threading.Thread(target=wait_for_end_of_input, daemon=True).start()

@@ -1,0 +1,6 @@
+"""The command line: `python starter.py --help`."""
+
+from countersign.cli.app import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""A draft outlives its worker: no finished model call is made again, and a stale attempt writes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from countersign.agents.checkpoints import checkpoints_at
+from countersign.agents.drafting import DeepAgentDrafter
+from countersign.agents.failures import AttemptSuperseded
+from countersign.agents.models import ModelSettings, draft_model
+from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, good_draft, sales_request
+from tests.support.model_server import ModelServer, Turn, by_conversation, running_model_server
+from tests.support.processes import Processes, RunningProcess
+
+THREAD = "acme:op-1:run:v1"
+
+
+def attempt_in_a_process(
+    processes: Processes, server: ModelServer, checkpoint_url: str, attempt: int, hold_at: str = "-"
+) -> RunningProcess:
+    module = ["-m", "tests.agents.drafting_process"]
+    arguments = [sys.executable, *module, server.url, checkpoint_url, str(attempt), hold_at]
+    return processes.start(arguments, cwd=Path(__file__).resolve().parents[2])
+
+
+@pytest.fixture
+def checkpoint_file(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'checkpoints.sqlite'}"
+
+
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_killed_during_a_model_call_only_that_call_is_made_again(
+    processes: Processes, checkpoint_file: str, call: int
+) -> None:
+    with running_model_server(by_conversation([DESCRIBE, QUERY, DELIVER], held_request=call)) as server:
+        first = attempt_in_a_process(processes, server, checkpoint_file, 1)
+        server.wait_for_calls(call)
+        first.kill()
+        second = attempt_in_a_process(processes, server, checkpoint_file, 2)
+        second.wait_for_line("draft: Sales")
+
+    assert server.calls == 3 + 1
+
+
+def test_killed_when_the_draft_was_there_it_is_still_there(processes: Processes, checkpoint_file: str) -> None:
+    killed_and_gone_on(processes, checkpoint_file, "end", 3)
+
+
+def test_killed_between_model_calls_none_is_made_again(processes: Processes, ledger_url: str) -> None:
+    killed_and_gone_on(processes, ledger_url, "query", 2)
+
+
+def killed_and_gone_on(processes: Processes, checkpoint_url: str, place: str, finished: int) -> None:
+    """Kill the first attempt where it holds, with that many model calls finished; the second makes only the rest."""
+    with running_model_server(by_conversation([DESCRIBE, QUERY, DELIVER])) as server:
+        first = attempt_in_a_process(processes, server, checkpoint_url, 1, place)
+        first.wait_for_line("^holding")
+        assert server.calls == finished
+        first.kill()
+        second = attempt_in_a_process(processes, server, checkpoint_url, 2)
+        second.wait_for_line("draft: Sales")
+
+    assert server.calls == 3
+
+
+async def test_a_stale_attempt_that_is_still_running_writes_nothing(ledger_url: str) -> None:
+    late = Turn(calls=(("Draft", good_draft(title="Written too late")),), held=True)
+    with running_model_server([DESCRIBE, late, DELIVER]) as server:
+        settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
+        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
+
+        async def attempt(number: int) -> str:
+            written = await agent.draft(THREAD, number, sales_request(), Sales(), None, (), lambda step: None)
+            return written.draft.title
+
+        stale = asyncio.create_task(attempt(1))
+        await asyncio.to_thread(server.wait_for_calls, 2)
+        assert await attempt(2) == "Sales"
+        server.release()
+        with pytest.raises(AttemptSuperseded, match="newer attempt"):
+            await stale
+
+        assert await attempt(3) == "Sales"
+        with pytest.raises(AttemptSuperseded):
+            await attempt(2)
+    assert server.calls == 3
+
+
+async def test_a_write_of_a_stale_attempt_is_refused_whoever_made_the_newer_one(ledger_url: str) -> None:
+    """Two stores stand for two worker processes: what fences is the database, not the process."""
+    async with checkpoints_at(ledger_url).open(THREAD, 1) as stale:
+        async with checkpoints_at(ledger_url).open(THREAD, 2):
+            pass
+        config = {"configurable": {"thread_id": THREAD, "checkpoint_ns": "", "checkpoint_id": "1"}}
+        with pytest.raises(AttemptSuperseded):
+            await stale.aput_writes(config, [("messages", "late")], "task")  # type: ignore[arg-type]  # a plain config
+        assert await stale.aget_tuple(config) is None  # type: ignore[arg-type]
+
+
+async def test_a_cancelled_draft_goes_on_where_it_was(ledger_url: str) -> None:
+    with running_model_server(by_conversation([DESCRIBE, QUERY, DELIVER], held_request=3)) as server:
+        settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
+        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
+        first = asyncio.create_task(agent.draft(THREAD, 1, sales_request(), Sales(), None, (), lambda step: None))
+        await asyncio.to_thread(server.wait_for_calls, 3)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        written = await agent.draft(THREAD, 2, sales_request(), Sales(), None, (), lambda step: None)
+
+    assert written.draft.title == "Sales"
+    assert server.calls == 3 + 1
+
+
+async def test_threads_are_fenced_each_for_itself(ledger_url: str) -> None:
+    with running_model_server([DELIVER, DELIVER]) as server:
+        settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
+        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
+        for thread, number in (("acme:op-1:run:v1", 5), ("acme:op-1:run:v2", 1)):
+            await agent.draft(thread, number, sales_request(), Sales(), None, (), lambda step: None)
+
+    assert server.calls == 2
+
+
+async def test_many_drafts_at_once_share_one_agent_and_one_store(ledger_url: str) -> None:
+    with running_model_server([DELIVER] * 12) as server:
+        settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
+        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
+        drafts = [
+            agent.draft(f"acme:op-{at}:run:v1", 1, sales_request(), Sales(), None, (), lambda step: None)
+            for at in range(12)
+        ]
+        results = await asyncio.gather(*drafts)
+
+    assert [each.draft.title for each in results] == ["Sales"] * 12
+    assert server.calls == 12

@@ -1,0 +1,312 @@
+"""Everything that can be given wrongly: one clear line on standard error, a non-zero exit code, no traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command_line import CommandLine
+from tests.cli.office import ROOT, starter
+
+ACME = "--tenant acme"
+RITA = "--tenant acme --as rita"
+ASK = "--question What? --channel internal"
+GOOD = "tenant: acme\nrequester: rita\nquestion: What?\nchannel: public\ndata: good.csv\nschema: good.yaml\n"
+
+WRONG: list[tuple[str, int, str]] = [
+    # command line, exit code, what the line has to say
+    ("strt", 2, "No such command 'strt'. Did you mean 'start'"),
+    ("start --tenent acme", 2, "No such option: --tenent"),
+    ("start --tenant", 2, "Option '--tenant' requires an argument"),
+    ("start a.yaml b.yaml", 2, "unexpected extra argument"),
+    ("list", 2, "Missing option '--tenant'"),
+    ("status --tenant acme", 2, "Missing argument 'OPERATION'"),
+    ("approve op --tenant acme", 2, "Missing option '--as'"),
+    ("sign approve op --tenant acme --as bob", 2, "Missing option '--out'"),
+    ("keys new", 2, "Missing argument 'PERSON'"),
+    ("server --ui-port many", 2, "--ui-port"),
+    ("wait op --tenant acme --until TOMORROW", 2, "--until"),
+    ("list --tenant ACME", 1, "id 'ACME' is not allowed; use 1 to 64 of a-z"),
+    ("list --tenant а", 1, "is not allowed"),
+    ("list --tenant acme:x", 1, "is not allowed"),
+    (f"list --tenant {'a' * 65}", 1, "is not allowed"),
+    ("status ../etc --tenant acme", 1, "operation: id '../etc' is not allowed"),
+    ("status op --tenant acme", 1, "op"),
+    ("show op --tenant acme", 1, "op"),
+    ("timeline op --tenant acme", 1, "op"),
+    ("wait op --tenant acme", 1, "op"),
+    ("wait op --tenant acme --timeout soon", 1, "--timeout: 'soon' is no time; write a number and s, m, h or d"),
+    ("wait op --tenant acme --timeout -1s", 1, "--timeout: '-1s' is no time"),
+    ("approve op --tenant acme --as bob", 1, "op"),
+    ("audit verify", 1, "no tenant yet"),
+    ("keys new rita --tenant acme", 1, "person rita is not in the directory of tenant acme"),
+    ("keys revoke rita k-1 --tenant acme", 1, "person 'rita' is not there"),
+    ("directory apply nowhere.yaml", 1, "nowhere.yaml: cannot be read: No such file"),
+    ("directory apply bad-role.yaml", 1, "bad-role.yaml: tenants.acme.rita.0"),
+    ("directory apply twice.yaml", 1, "key 'acme' stands twice"),
+    ("directory apply good-directory.yaml", 1, "not confirmed, nothing was done; give --yes"),
+    ("start", 1, "start: --tenant: give it, or a request file"),
+    (f"start {RITA} --channel internal --data good.csv", 1, "start: --question: give it, or a request file"),
+    (f"start {RITA} {ASK}", 1, "start: --data: give it, or a request file"),
+    (f"start --tenant acme {ASK} --data good.csv", 1, "start: --as: give it, or a request file"),
+    ("start nowhere.yaml", 1, "nowhere.yaml: cannot be read: No such file"),
+    ("start folder", 1, "folder: cannot be read: Is a directory"),
+    ("start misspelt.yaml", 1, "misspelt.yaml: qestion: no such field"),
+    ("start without-question.yaml", 1, "without-question.yaml: question: Field required"),
+    ("start empty-question.yaml", 1, "empty-question.yaml: question: String should have at least 1 character"),
+    ("start number.yaml", 1, "number.yaml: question: Input should be a valid string"),
+    ("start twice-request.yaml", 1, "key 'question' stands twice"),
+    ("start anchors.yaml", 1, "anchors and aliases are not allowed"),
+    ("start key.yaml", 1, "key 7 is not text"),
+    ("start tag.yaml", 1, "tag.yaml: line 1"),
+    ("start list.yaml", 1, "list.yaml: holds no fields"),
+    ("start empty.yaml", 1, "empty.yaml: holds no fields"),
+    ("start latin.yaml", 1, "latin.yaml: not UTF-8 at byte"),
+    ("start huge.yaml", 1, "huge.yaml: larger than the 65536 bytes"),
+    ("start deep.yaml", 1, "deep.yaml: "),
+    ("start nul.yaml", 1, "nul.yaml: "),
+    ("start surrogate.json", 1, "lone surrogate"),
+    ("start nan.json", 1, "NaN is not a number in JSON"),
+    ("start twice.json", 1, "the key 'question' stands twice"),
+    ("start cut.json", 1, "cut.json: not acceptable JSON"),
+    ("start good-request.yaml --question Why?", 1, "--question: good-request.yaml gives 'question' already"),
+    ("start good-request.yaml --as bob", 1, "--as: good-request.yaml gives 'requester' already"),
+    ("start good-request.yaml", 1, "rita"),
+]
+
+FILES: dict[str, str | bytes] = {
+    "good.csv": "day,amount\n2026-01-05,10.50\n",
+    "good.yaml": "columns: {day: {type: date}, amount: {type: number}}",
+    "good-request.yaml": GOOD,
+    "good-directory.yaml": "tenants: {acme: {rita: [requester]}}",
+    "bad-role.yaml": "tenants: {acme: {rita: [Requester!]}}",
+    "twice.yaml": "tenants: {acme: {rita: [requester]}, acme: {bob: [reviewer]}}",
+    "misspelt.yaml": GOOD.replace("question", "qestion"),
+    "without-question.yaml": GOOD.replace("question: What?\n", ""),
+    "empty-question.yaml": GOOD.replace("question: What?", "question: ''"),
+    "number.yaml": GOOD.replace("question: What?", "question: 7"),
+    "twice-request.yaml": GOOD + "question: Why?\n",
+    "anchors.yaml": "a: &a [x, x]\nb: [*a, *a]\n",
+    "key.yaml": "7: seven\n",
+    "tag.yaml": "question: !!python/object/apply:os.system ['true']\n",
+    "list.yaml": "- question\n",
+    "empty.yaml": "",
+    "latin.yaml": "question: für\n".encode("latin-1"),
+    "huge.yaml": GOOD + "#" * 70_000,
+    "deep.yaml": "a: " + "[" * 5_000,
+    "nul.yaml": 'question: "a\\0b"\n',
+    "surrogate.json": '{"question": "\\ud800"}',
+    "nan.json": '{"question": NaN}',
+    "twice.json": '{"question": "a", "question": "b"}',
+    "cut.json": '{"question": "a"',
+}
+
+
+@pytest.fixture
+def desk(bare: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """An empty installation, in a folder with the files above."""
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return bare
+
+
+@pytest.fixture
+def staffed(desk: CommandLine) -> CommandLine:
+    """The same with rita in the directory, and her key."""
+    desk.done("directory", "apply", "good-directory.yaml", "--yes")
+    desk.done("keys", "new", "rita", "--tenant", "acme")
+    return desk
+
+
+def assert_one_line(err: str, said: str) -> None:
+    assert err.startswith("error: "), err
+    assert err.count("\n") == 1, err
+    assert said in err
+
+
+@pytest.mark.parametrize(("line", "code", "said"), WRONG, ids=[line[:40] for line, _, _ in WRONG])
+def test_a_wrong_command_says_so_in_one_line(desk: CommandLine, line: str, code: int, said: str) -> None:
+    answer = desk(*line.split())
+
+    assert answer.code == code
+    assert_one_line(answer.err, said)
+
+
+@pytest.mark.parametrize(
+    ("data", "schema", "said"),
+    [
+        (b"day,amount\n2026-01-05,1.5\n2026-02-30,2\n", FILES["good.yaml"], "2026-02-30"),
+        (b'day,amount\n2026-01-05,"1,500.25"\n', FILES["good.yaml"], "1,500.25"),
+        (b"day,amount\n2026-01-05,12 %\n", FILES["good.yaml"], "12 %"),
+        (b"day,amount\n2026-01-05\n", FILES["good.yaml"], "bad.csv: row 1 (line 2)"),
+        (b"day,day\n1,2\n", "columns: {}", "day"),
+        (b"", "columns: {}", "empty"),
+        (b"day,amount\n2026-01-05,\xe9\n", FILES["good.yaml"], "UTF-8"),
+        (b"day,amount\n2026-01-05,1\n", "columns: {price: {type: number}}", "price"),
+        (b"day,amount\n", "columns: {day: {typ: date}}", "columns.day.typ: no such field"),
+        (b"day,amount\n", "columns: {day: {type: money}}", "columns.day.type: "),
+        (b"day,amount\n", "delimiter: '#'", "delimiter: "),
+    ],
+)
+def test_bad_data_is_refused_at_once(
+    staffed: CommandLine, tmp_path: Path, data: bytes, schema: str | bytes, said: str
+) -> None:
+    (tmp_path / "bad.csv").write_bytes(data)
+    (tmp_path / "bad.yaml").write_text(str(schema))
+
+    answer = staffed("start", *RITA.split(), *ASK.split(), "--data", "bad.csv", "--schema", "bad.yaml")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, said)
+    assert staffed.done("list", "--tenant", "acme", "--json").json() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("--channel press", "channel 'press' is not configured; allowed: internal, public"),
+        ("--channel Public", "channel: "),
+        ("--language fr", "language: Input should be 'en' or 'zh'"),
+        ("--data nowhere.csv", "nowhere.csv"),
+        ("--data folder", "folder is not a regular file"),
+        ("--schema nowhere.yaml", "nowhere.yaml: cannot be read"),
+        ("--as bob", "person bob is not in the directory of tenant acme"),
+        ("--key nowhere.pem", "key file nowhere.pem is not there"),
+        ("--key good.csv", "key file good.csv holds no private key"),
+        ("--key folder", "key file folder cannot be read"),
+        (f"--title {'t' * 301}", "title: String should have at most 300 characters"),
+        ("--operation Nope", "operation: id 'Nope' is not allowed"),
+    ],
+)
+def test_a_wrong_option_of_start_is_named(staffed: CommandLine, change: str, said: str) -> None:
+    options = dict(zip(*[iter(f"{RITA} {ASK} --data good.csv --schema good.yaml".split())] * 2, strict=True))
+    name, value = change.split()
+
+    answer = staffed("start", *[word for pair in {**options, name: value}.items() for word in pair])
+
+    assert answer.code == 1
+    assert_one_line(answer.err, said)
+
+
+def test_a_server_that_is_not_there_is_named_with_its_address(staffed: CommandLine) -> None:
+    answer = staffed("start", "good-request.yaml")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, "no Temporal server answers at 127.0.0.1:1")
+    assert "python starter.py server" in answer.err
+
+
+def test_a_key_of_somebody_else_signs_nothing(staffed: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "both.yaml").write_text("tenants: {acme: {rita: [requester], bob: [reviewer]}}")
+    staffed.done("directory", "apply", "both.yaml", "--yes")
+    staffed.done("keys", "new", "bob", "--tenant", "acme", "--out", "bob.pem")
+
+    answer = staffed("start", "good-request.yaml", "--key", "bob.pem")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, "key file bob.pem is not registered as a key of rita in tenant acme")
+
+
+def test_an_existing_key_is_never_overwritten(staffed: CommandLine) -> None:
+    path = staffed.home / "keys" / "acme" / "rita.pem"
+    before = path.read_bytes()
+
+    answer = staffed("keys", "new", "rita", "--tenant", "acme")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, f"key file {path} exists")
+    assert path.read_bytes() == before
+
+
+def misspelt_policy(folder: Path) -> None:
+    path = folder / "report.yaml"
+    path.write_text(path.read_text().replace("approvals:", "aprovals:"))
+
+
+def empty_rubric(folder: Path) -> None:
+    (folder / "report-rubric.yaml").write_text("rubric: report\nversion: 1\ncriteria: []\n")
+
+
+def no_channels(folder: Path) -> None:
+    (folder / "channels.yaml").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (misspelt_policy, "report.yaml: rules.1.need"),
+        (empty_rubric, "report-rubric.yaml: criteria"),
+        (no_channels, "channels.yaml: cannot be read"),
+    ],
+)
+def test_a_spoilt_policy_file_is_named_by_doctor(
+    bare: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], None], said: str
+) -> None:
+    folder = tmp_path / "policies"
+    shutil.copytree(ROOT / "policies", folder)
+    spoil(folder)
+    monkeypatch.setenv("COUNTERSIGN_POLICIES", str(folder))
+
+    answer = bare("doctor", "--json")
+
+    assert answer.code == 1
+    problems = {check["name"]: check["detail"] for check in answer.json() if not check["ok"]}
+    assert said in problems["policy, rubric, channels"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("COUNTERSIGN_MAX_ROUNDS", "many", "setting COUNTERSIGN_MAX_ROUNDS: "),
+        ("COUNTERSIGN_INSTALLATION", "My Company", "setting COUNTERSIGN_INSTALLATION: "),
+        ("DATABASE_URL", "mysql://localhost/x", "DATABASE_URL"),
+        ("DATABASE_URL", "postgresql://127.0.0.1:1/nothing", "ledger"),
+        ("COUNTERSIGN_HOME", os.devnull, f"{os.devnull}"),
+        ("TEMPORAL_PROFILE", "nowhere", "Temporal settings: "),
+    ],
+)
+def test_a_wrong_setting_is_named(
+    staffed: CommandLine, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    answer = staffed("start", "good-request.yaml")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, said)
+
+
+def test_a_bug_is_one_line_and_its_traceback_lies_in_the_log(
+    bare: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr("countersign.bootstrap.open_ledger", broken)
+
+    answer = bare("list", "--tenant", "acme")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, "unexpected ZeroDivisionError; this is a bug")
+    assert "secret detail" not in answer.err
+    assert "secret detail" in next((bare.home / "logs").glob("*.log")).read_text()
+
+
+def test_text_that_is_no_unicode_is_refused(tmp_path: Path) -> None:
+    answer = starter({"COUNTERSIGN_HOME": str(tmp_path)}, "list", "--tenant", os.fsdecode(b"\xff"))
+
+    assert answer.returncode == 1
+    assert_one_line(answer.stderr, "is not allowed")
+
+
+def test_a_command_starts_without_what_it_does_not_need() -> None:
+    """Help comes at once: the Temporal client, the ledger and the data engine take seconds to load."""
+    from tests.house.test_import_direction import loaded_by
+
+    assert loaded_by("countersign.cli.app").isdisjoint({"temporalio.client", "sqlalchemy", "duckdb", "cryptography"})

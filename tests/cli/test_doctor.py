@@ -1,0 +1,117 @@
+"""`doctor` finds what is missing, each on its own line with what to do, and mends what it can."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.dev_server import free_port, server_command
+from tests.cli.command_line import Answer, CommandLine
+from tests.cli.office import ROOT, starter
+from tests.support.processes import Processes
+
+
+def problems(answer: Answer) -> dict[str, str]:
+    return {check["name"]: check["detail"] for check in answer.json() if not check["ok"]}
+
+
+@pytest.fixture
+def plain_server(processes: Processes, tmp_path: Path) -> str:
+    """A dev server without our search attributes; its address."""
+    port = free_port()
+    command = server_command("127.0.0.1", port, free_port(), tmp_path / "temporal.db")
+    server = processes.start([part for part in command if not part.startswith("--search-attribute")])
+    while True:
+        assert server.is_running, server.output
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionError:
+            continue
+        return f"127.0.0.1:{port}"
+
+
+def test_a_healthy_office_has_no_problem(cli: CommandLine) -> None:
+    answer = cli.done("doctor")
+
+    assert "problem" not in answer.out
+    assert len(answer.out.splitlines()) == 11
+
+
+def test_without_a_server_everything_else_is_still_looked_at(bare: CommandLine) -> None:
+    answer = bare("doctor", "--json")
+
+    assert answer.code == 1
+    assert set(problems(answer)) == {"Temporal server"}
+    assert "python starter.py server" in problems(answer)["Temporal server"]
+    assert {"ledger", "audit", "evidence folder"} <= {check["name"] for check in answer.json()}
+
+
+def test_missing_search_attributes_are_named_and_registered(bare: CommandLine, plain_server: str) -> None:
+    bare.monkeypatch.setenv("TEMPORAL_ADDRESS", plain_server)
+    enrolled(bare)
+
+    refused = bare("start", ROOT / "examples" / "request.yaml")
+    found = problems(bare("doctor", "--json"))
+    mended = bare("doctor", "--fix", "--json")
+
+    assert refused.code == 1
+    assert "CountersignTenant" in refused.err
+    assert "python starter.py doctor --fix" in refused.err
+    assert set(found) == {"search attributes", "agent worker", "gateway worker"}
+    assert set(problems(mended)) == {"agent worker", "gateway worker"}
+    started = bare.done("start", ROOT / "examples" / "request.yaml")
+    assert started.err.count("warning: no worker polls the task queue") == 2
+
+
+def test_an_unknown_namespace_is_said(bare: CommandLine, plain_server: str) -> None:
+    bare.monkeypatch.setenv("TEMPORAL_ADDRESS", plain_server)
+    bare.monkeypatch.setenv("TEMPORAL_NAMESPACE", "nowhere")
+
+    assert "nowhere" in problems(bare("doctor", "--json"))["namespace"]
+
+
+def test_a_key_that_others_can_read_is_a_problem(bare: CommandLine) -> None:
+    bare("doctor")
+    (bare.home / "keys" / "installation.pem").chmod(0o644)
+
+    assert "chmod 600" in problems(bare("doctor", "--json"))["installation key"]
+
+
+def test_a_folder_that_cannot_be_made_is_a_problem(bare: CommandLine) -> None:
+    bare.home.mkdir(parents=True)
+    (bare.home / "evidence").write_text("in the way")
+
+    assert "a file is in the way" in problems(bare("doctor", "--json"))["evidence folder"]
+
+
+def test_a_cut_off_audit_is_a_problem(bare: CommandLine) -> None:
+    enrolled(bare)
+    for path in bare.home.glob("ledger.db*"):
+        path.unlink()
+
+    assert problems(bare("doctor", "--json"))["ledger"]
+
+
+def test_a_taken_port_is_said_at_once(bare: CommandLine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        answer = starter({"COUNTERSIGN_HOME": str(bare.home), "TEMPORAL_ADDRESS": f"127.0.0.1:{port}"}, "server")
+
+    assert answer.returncode == 1
+    assert answer.stderr.startswith(f"error: port {port} on 127.0.0.1 is taken")
+
+
+def test_a_dev_server_is_not_started_for_another_machine(bare: CommandLine) -> None:
+    bare.monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal.example.com:7233")
+
+    answer = bare("server")
+
+    assert answer.code == 1
+    assert answer.err.startswith("error: TEMPORAL_ADDRESS is temporal.example.com:7233; a dev server listens on localhost")
+
+
+def enrolled(cli: CommandLine) -> None:
+    cli.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
+    cli.done("keys", "new", "rita", "--tenant", "acme")

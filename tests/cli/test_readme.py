@@ -1,0 +1,91 @@
+"""The README says what is: its tables are the program's, and its lines work as they stand there."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.dev_server import UI_OFFSET, free_port
+from tests.cli.office import ROOT
+from tests.support.processes import Processes
+from tests.support.readme import README, regenerated
+
+
+def test_commands_and_settings_are_the_programs() -> None:
+    text = README.read_text(encoding="utf-8")
+
+    assert text == regenerated(text), "run: python -m tests.support.readme"
+
+
+def test_every_path_it_names_is_there() -> None:
+    text = README.read_text(encoding="utf-8")
+    tree = text.partition("## Find your way around")[2].partition("Words:")[0]
+
+    named = re.findall(r"`([a-z_]+/[\w./-]*)`", tree)
+
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def steps_by_hand() -> list[str]:
+    """The shell lines of each step, as they stand in the README."""
+    text = README.read_text(encoding="utf-8")
+    part = text.partition("<!-- by hand -->")[2].partition("<!-- end of by hand -->")[0]
+    return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in re.findall(r"```sh\n(.*?)```", part, re.DOTALL)]
+
+
+def port_with_room_above() -> int:
+    """A free port whose web UI port is free too."""
+    while True:
+        port = free_port()
+        if port + UI_OFFSET > 65535:
+            continue
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port + UI_OFFSET))
+            except OSError:
+                continue
+            return port
+
+
+def checkout(folder: Path) -> Path:
+    """This checkout as a folder of its own: the same code and environment, no data yet, no settings of this machine."""
+    for path in ROOT.iterdir():
+        if path.name not in {"var", ".env", ".git"}:
+            (folder / path.name).symlink_to(path)
+    return folder
+
+
+@pytest.mark.timeout(240)
+def test_the_run_by_hand_works_verbatim(processes: Processes, tmp_path: Path) -> None:
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    checkout(folder)
+    env = {"TEMPORAL_ADDRESS": f"localhost:{port_with_room_above()}", "DATABASE_URL": "", "OPENAI_API_KEY": ""}
+    server, worker, prepare, start, decide = (["sh", "-ec", lines] for lines in steps_by_hand())
+
+    processes.start(server, name="server", env=env, cwd=folder).wait_for_line("Temporal server at")
+    until_listening(env["TEMPORAL_ADDRESS"])
+    working = processes.start(worker, name="worker", env=env, cwd=folder)
+    working.wait_for_line("role gateway", timeout=90)
+    working.wait_for_line("role agent", timeout=90)
+    for name, step in (("prepare", prepare), ("start", start), ("decide", decide)):
+        done = processes.start(step, name=name, env=env, cwd=folder)
+        assert done.wait(100) == 0, done.output
+
+    assert (folder / "var" / "published" / "public" / "first-half.md").read_text().startswith("# ")
+    assert sys.executable.startswith(str(ROOT)) or (folder / ".venv").exists()
+
+
+def until_listening(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    while True:
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+        except OSError:
+            continue
+        return

@@ -1,0 +1,193 @@
+"""The whole run through the commands, on a real server with a real worker process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from countersign.domain.audit import AuditRecord, verify_chain
+from countersign.domain.decision import Ruling
+from tests.cli.command_line import CommandLine
+from tests.cli.office import ROOT, Office
+from tests.support.temporal import installed_program
+
+REQUEST = ROOT / "examples" / "request.yaml"
+ACME = ("--tenant", "acme")
+
+
+def started(cli: CommandLine, operation: str) -> str:
+    """An operation on the example that waits for a reviewer."""
+    cli.done("start", REQUEST, "--operation", operation)
+    cli.done("wait", operation, *ACME, "--until", "WAITING_APPROVAL", "--timeout", "60s")
+    return operation
+
+
+def published(cli: CommandLine, operation: str) -> bool:
+    return (cli.home / "published" / "public" / f"{operation}.md").exists()
+
+
+def test_an_approved_report_is_published_and_its_audit_verifies(cli: CommandLine) -> None:
+    operation = started(cli, "approved")
+    proposed = cli.done("show", operation, *ACME, "--json").json()["approval"]["proposal"]
+
+    answer = cli.done("approve", operation, *ACME, "--as", "bob", "--comment", "well done")
+
+    assert proposed["action_hash"] in answer.out
+    assert "accepted: your decision counts; the proposal is granted" in answer.out
+    ended = cli.done("wait", operation, *ACME, "--timeout", "60s")
+    assert str(cli.home / "published" / "public" / "approved.md") in ended.out
+    assert published(cli, operation)
+    assert "records verified" in cli.done("audit", "verify", *ACME).out
+
+
+def test_a_rejected_report_is_not_published(cli: CommandLine) -> None:
+    operation = started(cli, "rejected")
+
+    cli.done("reject", operation, *ACME, "--as", "bob")
+
+    assert cli("wait", operation, *ACME, "--timeout", "60s").code == 3
+    assert not published(cli, operation)
+
+
+def test_the_same_start_again_answers_with_the_first_run(cli: CommandLine) -> None:
+    first = cli.done("start", REQUEST, "--json").json()
+    again = cli.done("start", REQUEST, "--json").json()
+
+    assert (first["first"], again["first"]) == (True, False)
+    assert again["operation"] == first["operation"]
+    assert again["operation"].startswith("report-")
+    cli.done("wait", first["operation"], *ACME, "--until", "WAITING_APPROVAL", "--timeout", "60s")
+    assert "already running: WAITING_APPROVAL" in cli.done("start", REQUEST).out
+    cli.done("reject", first["operation"], *ACME, "--as", "carl")
+    cli("wait", first["operation"], *ACME, "--timeout", "60s")
+    assert "finished: REJECTED" in cli.done("start", REQUEST).out
+
+
+def test_another_request_under_the_same_id_is_a_conflict(cli: CommandLine, tmp_path: Path) -> None:
+    cli.done("start", REQUEST, "--operation", "taken")
+    other = tmp_path / "other.yaml"
+    other.write_text(REQUEST.read_text().replace("Sales in", "Revenue in").replace("sales.", f"{ROOT}/examples/sales."))
+
+    answer = cli("start", other, "--operation", "taken")
+
+    assert answer.code == 1
+    assert answer.err.startswith("error: ")
+    assert "taken" in answer.err
+
+
+def test_an_internal_report_needs_nobody(cli: CommandLine, tmp_path: Path) -> None:
+    data = tmp_path / "orders.csv"
+    data.write_text("day,amount\n2026-01-05,10.50\n2026-02-06,-2.25\n")
+    schema = tmp_path / "orders.yaml"
+    schema.write_text("columns: {day: {type: date}, amount: {type: number, currency: EUR}}\n")
+    request = ["--question", "What came in?", "--channel", "internal", "--data", data, "--schema", schema]
+
+    cli.done("start", *ACME, "--as", "rita", *request, "--operation", "by-rule")
+    cli.done("wait", "by-rule", *ACME, "--timeout", "60s")
+
+    report = (cli.home / "published" / "internal" / "by-rule.md").read_text()
+    assert "8.25" in report
+
+
+@pytest.mark.guarantee("G02")
+@pytest.mark.parametrize(
+    ("person", "ruling"), [("rita", Ruling.REQUESTER_MAY_NOT_DECIDE), ("dora", Ruling.ROLE_MISSING)]
+)
+def test_who_may_not_decide_is_refused_and_recorded(cli: CommandLine, person: str, ruling: Ruling) -> None:
+    operation = started(cli, f"not-for-{person}")
+
+    answer = cli("approve", operation, *ACME, "--as", person)
+
+    assert answer.code == 1
+    assert answer.err.startswith(f"error: refused: {ruling.value}: ")
+    records = cli.done("timeline", operation, *ACME, "--json").json()
+    assert [record["detail"]["ruling"] for record in records if record["type"] == "decision.refused"] == [ruling.value]
+    assert cli.done("status", operation, *ACME, "--json").json()["temporal"]["refused"] == 1
+
+
+@pytest.mark.guarantee("G10")
+def test_a_settled_proposal_takes_no_second_decision(cli: CommandLine) -> None:
+    operation = started(cli, "settled")
+    cli.done("reject", operation, *ACME, "--as", "bob")
+
+    answer = cli("approve", operation, *ACME, "--as", "carl")
+
+    assert answer.code == 1
+    assert answer.err == "error: operation settled: its proposal is rejected; nothing waits for a decision\n"
+
+
+@pytest.mark.guarantee("G09")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status"], ["timeline"], ["show", "--review"], ["approve", "--as", "zoe"], ["wait"],
+        ["sign", "approve", "--as", "zoe", "--out", "never-written.json"],
+    ],
+)  # fmt: skip
+def test_another_tenants_operation_looks_like_none(cli: CommandLine, command: list[str]) -> None:
+    cli.done("start", REQUEST, "--operation", "mine")
+    words = command[:2] if command[0] == "sign" else command[:1]
+    rest = command[len(words) :]
+
+    theirs = cli(*words, "mine", "--tenant", "other", *rest)
+    nothing = cli(*words, "nope", "--tenant", "other", *rest)
+
+    assert (theirs.code, nothing.code) == (1, 1)
+    assert theirs.err.replace("mine", "nope") == nothing.err
+
+
+def test_a_signed_file_is_sent_by_the_plain_temporal_command(cli: CommandLine, office: Office, tmp_path: Path) -> None:
+    operation = started(cli, "by-signal")
+    message = tmp_path / "decision.json"
+    told = cli.done("sign", "approve", operation, *ACME, "--as", "bob", "--out", message).out
+
+    line = next(line for line in told.splitlines() if "temporal workflow signal" in line).split()
+    assert line[0] == "temporal"
+    sent = subprocess.run(
+        [installed_program("temporal"), *line[1:], "--address", office.environment["TEMPORAL_ADDRESS"]],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert sent.returncode == 0, sent.stderr
+    assert cli("wait", operation, *ACME, "--timeout", "60s").code == 0
+    assert published(cli, operation)
+
+
+def test_a_revoked_key_no_longer_signs(cli: CommandLine, tmp_path: Path) -> None:
+    operation = started(cli, "revoked")
+    key = tmp_path / "second.pem"
+    made = cli.done("keys", "new", "bob", *ACME, "--out", key).out.split()[1]
+    cli.done("keys", "revoke", "bob", made, *ACME)
+
+    answer = cli("approve", operation, *ACME, "--as", "bob", "--key", key)
+
+    assert answer.code == 1
+    assert "expired or revoked" in answer.err
+    listed = {one["id"]: one for one in cli.done("keys", "list", *ACME, "--json").json()}
+    assert listed[made]["revoked_at"] is not None
+
+
+def test_an_exported_audit_verifies_without_the_ledger(cli: CommandLine, tmp_path: Path) -> None:
+    cli.done("start", REQUEST, "--operation", "exported")
+    out = tmp_path / "audit.jsonl"
+    cli.done("audit", "export", *ACME, "--out", out)
+
+    records = [AuditRecord.model_validate(json.loads(line)) for line in out.read_text().splitlines()]
+
+    count, _ = verify_chain(records, tenant="acme", origin="local", checkpoint=None)
+    assert count == len(records) > 0
+
+
+def test_the_queue_is_a_list_query_away(cli: CommandLine, office: Office) -> None:
+    operation = started(cli, "in-the-queue")
+    query = "CountersignState = 'WAITING_APPROVAL' AND CountersignTenant = 'acme' AND CountersignRequiredRole = 'reviewer'"
+
+    listed = subprocess.run(
+        [installed_program("temporal"), "workflow", "list", "--query", query, "--address",
+         office.environment["TEMPORAL_ADDRESS"]], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert f"acme:{operation}" in listed.stdout

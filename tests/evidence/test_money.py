@@ -1,0 +1,186 @@
+"""Amounts of different currencies are never put together, whichever way a query tries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.domain.errors import QueryRefused
+from countersign.evidence.dataset import Dataset
+from tests.evidence.opening import opened
+
+DATA = "shop,currency,amount,fee,eur,usd,share\n" + (
+    "A,EUR,10.50,1,5,7,10%\nB,USD,20.25,2,6,8,20%\nA,USD,1.25,,7,9,30%\nC,EUR,3.00,1,8,10,40%\n"
+)
+SCHEMA = {
+    "columns": {
+        "amount": {"type": "number", "currency_column": "currency"},
+        "fee": {"type": "number", "currency_column": "currency"},
+        "eur": {"type": "number", "currency": "EUR"},
+        "usd": {"type": "number", "currency": "USD"},
+        "share": {"type": "number", "number": {"percent": True}},
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
+    """Four rows in two currencies."""
+    with opened(tmp_path_factory.mktemp("money"), DATA, SCHEMA) as found:
+        yield found
+
+
+ONE_CURRENCY = [
+    ("SELECT sum(amount) FROM data WHERE currency = 'EUR'", "13.50", "EUR"),
+    ("SELECT sum(amount) FROM data d WHERE d.currency = 'USD' AND shop <> 'x'", "21.50", "USD"),
+    ("SELECT sum(amount + fee) FROM data WHERE 'EUR' = currency", "15.50", "EUR"),
+    ("SELECT max(amount) - min(amount) FROM data WHERE currency = 'EUR'", "7.50", "EUR"),
+    ("SELECT shop FROM data WHERE currency = 'EUR' GROUP BY shop ORDER BY sum(amount) DESC LIMIT 1", "A", None),
+    ("SELECT 100 * sum(amount) / (SELECT sum(eur) FROM data) FROM data WHERE currency = 'USD' AND false", None, None),
+    (
+        "WITH t AS (SELECT shop, sum(amount) AS s FROM data WHERE currency = 'EUR' GROUP BY shop) SELECT max(s) FROM t",
+        "10.50",
+        None,
+    ),
+    (
+        "SELECT (SELECT sum(amount) FROM data WHERE currency = 'EUR') - (SELECT max(amount) FROM data WHERE"
+        " currency = 'EUR')",
+        "3.00",
+        "EUR",
+    ),
+    ("SELECT sum(eur) FROM data", "26", "EUR"),
+    ("SELECT round(avg(usd), 1) FROM data", "8.5", "USD"),
+    ("SELECT max(amount) FROM (SELECT 'EUR' AS x, amount FROM data WHERE currency = 'USD')", "20.25", None),
+    ("SELECT sum(share) FROM data", "100", "%"),
+    ("SELECT count(amount) FROM data", "4", None),
+    ("SELECT count(*) FROM data WHERE fee IS NULL", "1", None),
+    ("SELECT count(DISTINCT currency) FROM data", "2", None),
+]
+
+
+@pytest.mark.parametrize(("sql", "text", "unit"), ONE_CURRENCY)
+def test_amounts_of_one_currency_are_computed_with_their_unit(
+    dataset: Dataset, sql: str, text: str | None, unit: str | None
+) -> None:
+    if text is None:
+        with pytest.raises(QueryRefused):
+            dataset.single_value(sql)
+        return
+    value = dataset.single_value(sql)
+    assert (value.text, value.unit) == (text, unit)
+
+
+SEPARATE = [
+    (
+        "SELECT currency, sum(amount) FROM data GROUP BY currency ORDER BY currency",
+        (("EUR", "13.50"), ("USD", "21.50")),
+    ),
+    ("SELECT currency, max(amount - fee) FROM data GROUP BY currency HAVING sum(amount) > 15", (("USD", "18.25"),)),
+    ("SELECT amount, currency FROM data WHERE shop = 'A'", (("10.50", "EUR"), ("1.25", "USD"))),
+    ("SELECT sum(eur), sum(usd) FROM data", (("26", "34"),)),
+    ("SELECT 'EUR' AS currency, sum(amount) FROM data WHERE currency = 'USD'", (("EUR", "21.50"),)),
+    ("SELECT max('x') AS currency, sum(amount) FROM data GROUP BY currency", (("x", "13.50"), ("x", "21.50"))),
+]
+
+
+@pytest.mark.parametrize(("sql", "rows"), SEPARATE)
+def test_currencies_side_by_side_are_fine(dataset: Dataset, sql: str, rows: tuple[tuple[str, ...], ...]) -> None:
+    assert dataset.query(sql).rows == rows
+
+
+MIXED = [
+    "SELECT sum(amount) FROM data",
+    "SELECT SUM(AMOUNT) FROM DATA",
+    'SELECT sum("amount") FROM data',
+    "SELECT sum(data.amount) FROM data",
+    "SELECT sum(d.amount) FROM data AS d",
+    "SELECT avg(amount) FROM data",
+    "SELECT max(amount) FROM data",
+    "SELECT median(amount) FROM data",
+    "SELECT arg_max(shop, amount) FROM data",
+    "SELECT sum(amount) FROM data WHERE currency IN ('EUR', 'USD')",
+    "SELECT sum(amount) FROM data WHERE currency = 'EUR' OR true",
+    "SELECT sum(amount) FROM data WHERE NOT (currency = 'EUR')",
+    "SELECT sum(amount) FROM data WHERE currency <> 'EUR'",
+    "SELECT sum(amount) FROM data WHERE currency = currency",
+    "SELECT sum(amount) FROM data WHERE shop = 'A'",
+    "SELECT sum(amount) FILTER (WHERE currency = 'EUR') + sum(amount) FILTER (WHERE currency = 'USD') FROM data",
+    "SELECT sum(CASE WHEN currency = 'EUR' THEN amount ELSE 0 END) FROM data",
+    "SELECT shop, sum(amount) FROM data GROUP BY shop",
+    "SELECT currency, sum(amount) FROM data GROUP BY ALL",
+    "SELECT lower(shop) AS currency, sum(amount) FROM data GROUP BY shop",
+    "SELECT 'EUR' AS currency, sum(amount) FROM data GROUP BY ALL",
+    "SELECT currency, sum(amount) FROM data GROUP BY 1",
+    "SELECT currency, sum(amount) FROM data GROUP BY ROLLUP (currency)",
+    "SELECT currency, sum(amount) FROM data GROUP BY GROUPING SETS ((currency), ())",
+    "SELECT lower(currency), sum(amount) FROM data GROUP BY lower(currency)",
+    "SELECT sum(s) FROM (SELECT currency, sum(amount) AS s FROM data GROUP BY currency)",
+    "WITH t AS (SELECT currency, sum(amount) AS s FROM data GROUP BY currency) SELECT sum(s) FROM t",
+    "SELECT currency, sum(sum(amount)) OVER () FROM data GROUP BY currency",
+    "SELECT sum(amount) OVER () FROM data",
+    "SELECT amount - lag(amount) OVER (ORDER BY shop) FROM data",
+    "SELECT (SELECT sum(amount) FROM data WHERE currency = 'EUR') + (SELECT sum(fee) FROM data WHERE currency = 'USD')",
+    "SELECT sum(amount) FROM data WHERE currency = 'EUR' UNION ALL SELECT sum(amount) FROM data WHERE currency = 'USD'",
+    "SELECT (SELECT sum(i.amount) FROM data i WHERE o.currency = 'EUR') FROM data o WHERE currency = 'EUR' LIMIT 1",
+    "SELECT sum(a.amount) FROM data a JOIN data b ON true WHERE currency = 'EUR'",
+    "SELECT sum(b.amount) FROM data a, data b WHERE a.currency = 'EUR'",
+    "SELECT sum(x) FROM data AS d(s, c, x) WHERE c = 'EUR'",
+    "SELECT sum(x) FROM data AS d(s, c, x)",
+    "SELECT sum(currency_amount) FROM (SELECT * RENAME (amount AS currency_amount) FROM data)",
+    "SELECT sum(d.x) FROM (SELECT amount AS x FROM data) d",
+    "SELECT max(d) FROM data d",
+    "SELECT max(data) FROM data",
+    "SELECT sum(amount) FROM (FROM data)",
+    "SELECT amount FROM data ORDER BY amount DESC LIMIT 1",
+    "SELECT shop, amount AS a FROM data ORDER BY a",
+    "SELECT amount FROM data ORDER BY 1",
+    "SELECT amount AS currency FROM data ORDER BY currency",
+    "SELECT DISTINCT ON (shop) amount FROM data ORDER BY currency, amount",
+    "SELECT count(*) FROM data WHERE amount > 5",
+    "SELECT amount + eur FROM data",
+    "SELECT eur + usd FROM data",
+    "SELECT sum(eur) + sum(usd) FROM data",
+    "SELECT sum(eur) / sum(usd) FROM data",
+    "SELECT greatest(eur, usd) FROM data",
+    "SELECT coalesce(eur, usd) FROM data",
+    "SELECT CASE WHEN shop = 'A' THEN eur ELSE usd END FROM data",
+    "SELECT eur AS a, usd AS b, a + b FROM data",
+    "SELECT eur AS a, usd AS b FROM data ORDER BY a + b",
+    "SELECT shop FROM data WHERE eur > usd",
+    "SELECT sum(x) FROM (SELECT eur AS x FROM data UNION ALL SELECT usd FROM data)",
+    "SELECT sum(amount) + sum(usd) FROM data WHERE currency = 'EUR'",
+    "SELECT count(*) FROM data a JOIN data b USING (amount)",
+    "SELECT count(*) FROM data a NATURAL JOIN data b",
+    "SELECT sum(eur) FROM data HAVING sum(eur) > sum(usd)",
+    "SELECT concat(sum(eur), sum(usd)) FROM data",
+    "SELECT count(eur + usd) FROM data",
+]
+
+
+@pytest.mark.parametrize("sql", MIXED)
+def test_a_query_that_could_mix_currencies_is_refused(dataset: Dataset, sql: str) -> None:
+    with pytest.raises(QueryRefused) as refusal:
+        dataset.query(sql)
+    assert "the query fails" not in refusal.value.message
+
+
+def test_a_claim_in_an_unknown_currency_is_refused(dataset: Dataset) -> None:
+    with pytest.raises(QueryRefused, match="currency"):
+        dataset.single_value("SELECT amount FROM data ORDER BY currency LIMIT 1")
+
+
+def test_units_of_a_result_are_given_where_certain(dataset: Dataset) -> None:
+    result = dataset.query(
+        "SELECT shop, sum(amount), count(*), sum(eur) FROM data WHERE currency = 'EUR' GROUP BY shop"
+    )
+    assert result.units == ("", "EUR", "", "EUR")
+    assert dataset.query("FROM data").units == ("", "", "", "", "EUR", "USD", "%")
+
+
+def test_a_currency_column_with_one_currency_restricts_nothing(tmp_path: Path) -> None:
+    schema = {"columns": {"amount": {"type": "number", "currency_column": "currency"}}}
+    with opened(tmp_path, "currency,amount\nCHF,1.5\nCHF,2\nUSD,\n", schema) as found:
+        value = found.single_value("SELECT sum(amount) FROM data")
+        assert (value.text, value.unit) == ("3.5", "CHF")

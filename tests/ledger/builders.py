@@ -1,0 +1,183 @@
+"""Small true values for tests of the ledger: persons with keys, operations, proposals, signed decisions.
+
+Apart from the fixtures because the programs that tests start as processes of their own build them too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from countersign.domain.action import Action
+from countersign.domain.canonical import sha256_hex
+from countersign.domain.decision import Outcome, Statement
+from countersign.domain.directory import Key, Person
+from countersign.domain.draft import Claim, Draft
+from countersign.domain.execution import Execution, Receipt
+from countersign.domain.operation import Operation
+from countersign.domain.policy import Answer, Assessment, Need
+from countersign.domain.proposal import Approval, Proposal
+from countersign.domain.values import Sha256
+from countersign.ledger import SqlLedger, open_ledger
+from countersign.signing.keys import public_text
+from countersign.signing.statements import sign_decision
+
+NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
+DEADLINE = NOW + timedelta(hours=1)
+INSTALLATION = "house"
+TENANT = "acme"
+OPERATION = "report-7"
+VIEW = sha256_hex(b"view")
+SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(b"i" * 32)
+PERSON_KEY = Ed25519PrivateKey.from_private_bytes(b"p" * 32)
+
+
+def opened(url: str, checkpoints: Path) -> SqlLedger:
+    """The ledger of the test installation."""
+    return open_ledger(url, installation=INSTALLATION, checkpoints=checkpoints, signing_key=SIGNING_KEY)
+
+
+def person(id: str, *roles: str, tenant: str = TENANT, active: bool = True) -> Person:
+    """A person without keys."""
+    return Person(tenant=tenant, id=id, roles=frozenset(roles or ("reviewer",)), active=active)
+
+
+def key(id: str) -> Key:
+    """A public key, good from NOW on."""
+    return Key(id=id, public_key=public_text(PERSON_KEY), not_before=NOW)
+
+
+def operation(id: str = OPERATION, *, tenant: str = TENANT, request: bytes = b"request", **changes: Any) -> Operation:
+    """An operation asked for by rita."""
+    fields: dict[str, Any] = {
+        "tenant": tenant,
+        "operation": id,
+        "case": "report",
+        "request_hash": sha256_hex(request),
+        "requester": "rita",
+        "statement": "a.b.c",
+        "registered_at": NOW,
+    }
+    return Operation(**{**fields, **changes})
+
+
+def draft(body: str = "Sales were {{c1}}.") -> Draft:
+    """A draft with one claim."""
+    claim = Claim(id="c1", query="SELECT sum(amount) FROM data", value="42", unit="USD", shown="$42")
+    return Draft(
+        title="Sales", body=body, claims=(claim,), source="sales.csv", period="2026", unit="USD", limitations=("none",)
+    )
+
+
+def proposal(
+    approval_id: str = "approval-1",
+    *,
+    version: int = 1,
+    content: bytes = b"text",
+    approvals: int = 1,
+    by_rule: bool = False,
+    tenant: str = TENANT,
+    operation: str = OPERATION,
+) -> Proposal:
+    """A proposal to publish `content`, decided by `approvals` reviewers until DEADLINE."""
+    action = Action(
+        tenant=tenant,
+        operation=operation,
+        tool="publish_report",
+        tool_version="1",
+        args={"channel": "public"},
+        target="public/report",
+        side_effect="external_publication",
+        scope="one_document",
+        environment="test",
+        content_hash=sha256_hex(content),
+        evidence_hash=sha256_hex(b"evidence"),
+        policy_version="report/1",
+    )
+    need = Need(
+        role="reviewer", approvals=approvals, decisions=("approve", "reject"), decide_within="1h", execute_within="1h"
+    )
+    answer = Answer.BY_RULE if by_rule else Answer.PEOPLE
+    return Proposal(
+        approval_id=approval_id,
+        approval_version=version,
+        action=action,
+        action_hash=action.hash(),
+        requester="rita",
+        reason="how did sales develop?",
+        summary="Sales",
+        document=sha256_hex(content),
+        evidence=("sales.csv",),
+        reversibility="correctable",
+        draft_version=1,
+        verdict="satisfied",
+        checks="no findings",
+        rubric_version="report/1",
+        model_version="offline",
+        assessment=Assessment(answer=answer, rules=("rule-1",), needs=() if by_rule else (need,)),
+        proposed_at=NOW,
+        deadline=DEADLINE,
+        execute_by=DEADLINE + timedelta(hours=1),
+    )
+
+
+def statement(proposed: Proposal, by: str, *, id: str | None = None, **changes: Any) -> Statement:
+    """A decision about a proposal, approve unless changed."""
+    fields: dict[str, Any] = {
+        "installation": INSTALLATION,
+        "person": by,
+        "key_id": f"{by}-1",
+        "tenant": proposed.tenant,
+        "operation": proposed.operation,
+        "approval_id": proposed.approval_id,
+        "approval_version": proposed.approval_version,
+        "action_hash": proposed.action_hash,
+        "decision": "approve",
+        "issued_at": NOW,
+        "expires_at": DEADLINE,
+        "id": id or f"statement-of-{by}",
+    }
+    return Statement(**{**fields, **changes})
+
+
+def decide(
+    ledger: SqlLedger, said: Statement, *, message_id: str = "m-1", signer: Person | None = None,
+    now: datetime = NOW + timedelta(minutes=1), token: str | None = None,
+) -> Outcome:  # fmt: skip
+    """Send a decision to the ledger as the deciding activity does after it has verified it."""
+    token = token or sign_decision(said, PERSON_KEY)
+    return ledger.approvals.decide(message_id, token, said, signer or person(said.person), "signal", now)
+
+
+def receipt(execution: Execution, content: bytes = b"text") -> Receipt:
+    """What a channel answers."""
+    return Receipt(channel="file", key=execution.key, reference="out/report.md", content_hash=sha256_hex(content))
+
+
+def granted(ledger: SqlLedger, proposed: Proposal | None = None, run_id: str = "run-1") -> Approval:
+    """A registered operation with an approval that bob has granted."""
+    proposed = proposed or proposal()
+    ledger.operations.register(operation(proposed.operation, tenant=proposed.tenant))
+    ledger.approvals.open(proposed, run_id, VIEW, NOW)
+    if not proposed.decisions:
+        return ledger.approvals.get(proposed.tenant, proposed.approval_id)
+    said = statement(proposed, "bob", id=f"statement-{proposed.approval_id}")
+    decide(ledger, said, message_id=f"m-{proposed.approval_id}")
+    return ledger.approvals.get(proposed.tenant, proposed.approval_id)
+
+
+def claim(ledger: SqlLedger, approval: Approval, now: datetime = NOW, *, minutes: int = 5) -> Execution:
+    """Claim the approval's action as the gateway does."""
+    key = approval.proposal.action.idempotency_key()
+    return ledger.executions.claim(approval, key, now, now + timedelta(minutes=minutes))
+
+
+def audit_types(ledger: SqlLedger, tenant: str = TENANT) -> list[str]:
+    """What happened to a tenant, in order."""
+    return [record.type for record in ledger.audit.records(tenant)]
+
+
+OTHER_HASH: Sha256 = sha256_hex(b"other")
