@@ -12,6 +12,9 @@ from countersign.domain.state import State
 from countersign.ports import Ledger
 from countersign.signing.statements import verify_request
 
+REQUESTER = "requester"
+"""The role that may ask for operations."""
+
 
 class OpeningSteps(Opening):
     """Checks what is registered before anything is done for it: a workflow can be started by anyone."""
@@ -32,6 +35,10 @@ class OpeningSteps(Opening):
                 stored.statement, persons, installation=self._installation, now=order.now
             )
             request = self._ledger.documents.get(run.tenant, stored.request_hash)
+            if not signer.active or REQUESTER not in signer.roles:
+                raise Conflict(
+                    f"operation {run.operation}: {signer.id} may not start operations; the role requester is needed"
+                )
             signed = (statement.tenant, statement.operation, statement.request_hash, signer.id, stored.case)
             ordered = (run.tenant, run.operation, sha256_hex(request), stored.requester, run.case)
             if signed != ordered or run.request_hash != stored.request_hash:

@@ -49,6 +49,8 @@ class ProposingSteps(Proposing):
             if assessment.answer == Answer.DENIED:
                 return Proposed(answer=Answer.DENIED)
             proposal = self._proposal(order, request, draft, action, assessment)
+            # Kept under the hash that the action pins, so that a later policy file does not orphan this proposal (G12).
+            self._ledger.documents.put(step.tenant, canonical_bytes(self._policy.model_dump(mode="json")))
             view = self._ledger.documents.put(step.tenant, reviewers_view(proposal, draft, document))
             approval = self._ledger.approvals.open(proposal, step.run_id, view, order.now)
             return _proposed(approval.proposal, approval.status, view)

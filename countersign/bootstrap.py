@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
@@ -61,8 +62,22 @@ def evidence(settings: Settings) -> Evidence:
 
 def load_policies(settings: Settings) -> dict[str, Policy]:
     """The policies of all cases by name; ConfigurationRefused names file and field."""
-    policy = load(settings.policies / f"{case.POLICY}.yaml", Policy)
+    path = settings.policies / f"{case.POLICY}.yaml"
+    policy = load(path, Policy)
+    _check_side_effects(path, policy, load_channels(settings))
     return {policy.policy: policy}
+
+
+def _check_side_effects(path: Path, policy: Policy, channels: Mapping[str, ChannelConfig]) -> None:
+    """A misspelt side effect would be a rule that never applies, unnoticed beside a broader one that grants."""
+    known = {config.side_effect for config in channels.values()}
+    for rule in policy.rules:
+        wanted = rule.when.get("side_effect", ())
+        for name in (wanted,) if isinstance(wanted, str) else wanted:
+            if name not in known:
+                allowed = ", ".join(sorted(known))
+                where = f"{path}: rules.{rule.id}.when.side_effect"
+                raise ConfigurationRefused(f"{where}: no channel has {name!r}; channels.yaml has: {allowed}")
 
 
 def load_rubric(settings: Settings) -> Rubric:
@@ -151,5 +166,7 @@ def _channel(settings: Settings, name: str, config: ChannelConfig) -> Channel:
         return FileChannel(name, settings.reports_folder / name, config.side_effect)
     token = os.environ.get(config.token_env, "")
     if not token:
-        raise ConfigurationRefused(f"channel {name}: {config.token_env or 'token_env'} is not set; set it for the gateway")
+        raise ConfigurationRefused(
+            f"channel {name}: {config.token_env or 'token_env'} is not set; set it for the gateway"
+        )
     return HttpChannel(name, config.url, SecretStr(token), config.side_effect)

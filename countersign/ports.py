@@ -124,8 +124,10 @@ class Approvals(Protocol):
         ...
 
     def settle(self, tenant: str, approval_id: str, status: ApprovalStatus, now: datetime) -> ApprovalStatus:
-        """Move a pending approval to EXPIRED or CANCELLED (audit, no decider named); return how it stands now, which
-        is what a vote that came first has made of it."""
+        """Move a pending approval to EXPIRED or CANCELLED, or a grant under which nothing was sent to CANCELLED.
+
+        No decider is named. Returns how it stands now, which is what a vote that came first has made of it.
+        """
         ...
 
 

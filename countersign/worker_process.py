@@ -52,7 +52,9 @@ async def _serve(role: Role, settings: Settings) -> int:
     client = await connect()
     absent = await missing_search_attributes(client)
     if absent:
-        raise Unavailable(f"search attributes are not registered: {', '.join(absent)}; run: python starter.py doctor --fix")
+        raise Unavailable(
+            f"search attributes are not registered: {', '.join(absent)}; run: python starter.py doctor --fix"
+        )
     ledger = bootstrap.open_ledger(settings)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -64,7 +64,8 @@ EFFECT_STEP: StepOptions = {
     "retry_policy": _BACKOFF,
 }
 """One attempt is a look-up and a send of at most 11 s each, and its claim ends after 27 s: when a killed gateway's
-attempt is given up here, the next one may act at once. No limit in sum: an effect may have happened, so its outcome is asked for until it is known."""
+attempt is given up here, the next one may act at once. No limit in sum: an effect may have happened, so its outcome is
+asked for until it is known."""
 
 RETRY_PAUSES = tuple(timedelta(seconds=seconds) for seconds in (2, 5, 10, 15, 30, 60, 300))
 """Before the next attempt to send or look up; the last is repeated."""

@@ -105,7 +105,8 @@ def signed_decision(
     statement = Statement(
         installation=session.settings.installation, person=person, key_id=key.id, tenant=proposal.tenant,
         operation=proposal.operation, approval_id=proposal.approval_id, approval_version=proposal.approval_version,
-        action_hash=proposal.action_hash, decision=decision,
+        # From the action itself: what was shown is what is signed, whatever else the ledger says its hash is (G14).
+        action_hash=proposal.action.hash(), decision=decision,
         comment_hash=session.ledger.documents.put(proposal.tenant, comment.encode()) if comment else "",
         # Until the grant itself is void: the gateway verifies the statement again when it executes.
         issued_at=now(), expires_at=proposal.execute_by, id=new_id(),
@@ -132,7 +133,7 @@ def what_is_signed(proposal: Proposal, decision: DecisionKind, person: str) -> s
         ("title", proposal.summary),
         ("target", proposal.action.target),
         ("side effect", f"{proposal.action.side_effect} ({proposal.reversibility})"),
-        ("action hash", proposal.action_hash),
+        ("action hash", proposal.action.hash()),
         ("deadline", moment(proposal.deadline)),
     ])  # fmt: skip
 

@@ -64,11 +64,14 @@ def start_operation(session: Session, order: Order, key_file: Path | None = None
     """Read the data strictly, store it, sign and register the request, start the run.
 
     Raises:
+        InputRefused: a request or an operation id that no report can be published under.
         DataRefused: the data is not as declared, with row, column and value.
         Conflict: the operation id stands for another request already.
         Unavailable: no Temporal server, or one without our search attributes; the registration then stays, and the
             same start again goes on from it.
     """
+    from countersign.cases.report.case import document_name
+
     key = signing_key(session, order.tenant, order.requester, key_file)
     request = _request(session, order)
     document = canonical_bytes(request.model_dump(mode="json", by_alias=True))
@@ -82,6 +85,7 @@ def start_operation(session: Session, order: Order, key_file: Path | None = None
         statement="",
         registered_at=now(),
     )
+    document_name(mine.operation)  # an id that no report can be published under is refused before anyone is asked
     signed = mine.model_copy(update={"statement": _signed(session, mine, key)})
     registered = session.ledger.operations.register(signed)
     warnings = finished(_run(registered))

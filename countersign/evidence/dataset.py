@@ -6,7 +6,7 @@ guard. Every opening reads the file's bytes again and compares their hash, so th
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,11 +37,11 @@ class Dataset:
     """A strict reading of one file; may be used from several threads at once, until it is closed."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, columns: tuple[Column, ...], scratch: TemporaryDirectory[str]
+        self, connection: duckdb.DuckDBPyConnection, columns: tuple[Column, ...], resources: ExitStack
     ) -> None:
         self._connection = connection
         self._columns = columns
-        self._scratch = scratch
+        self._resources = resources
         self._money = money_of(connection, columns)
         self._description: DatasetDescription | None = None
 
@@ -53,22 +53,18 @@ class Dataset:
             DataRefused: the bytes are not those of `sha256`, or are not a dataset as declared: says row, column, value.
             Unavailable: no memory or disk for it.
         """
-        scratch = None
         try:
             cache.mkdir(parents=True, exist_ok=True)
-            scratch = TemporaryDirectory(prefix="reading-", dir=cache, ignore_cleanup_errors=True)
-            connection = duckdb.connect(config=_config(Path(scratch.name)))
-            columns = read_strictly(connection, path, sha256, schema, Path(scratch.name))
-            for setting in _SEALED:
-                connection.execute(f"SET {setting}")
-            dataset = cls(connection, columns, scratch)
-            scratch = None
+            with ExitStack() as resources:
+                folder = TemporaryDirectory(prefix="reading-", dir=cache, ignore_cleanup_errors=True)
+                scratch = Path(resources.enter_context(folder))
+                connection = resources.enter_context(duckdb.connect(config=_config(scratch)))
+                columns = read_strictly(connection, path, sha256, schema, scratch)
+                for setting in _SEALED:
+                    connection.execute(f"SET {setting}")
+                return cls(connection, columns, resources.pop_all())
         except (OSError, MemoryError, duckdb.OutOfMemoryException, duckdb.IOException) as error:
             raise Unavailable(f"the dataset cannot be opened: {first_line(error)}; free memory or disk") from error
-        finally:
-            if scratch is not None:
-                scratch.cleanup()
-        return dataset
 
     def describe(self) -> DatasetDescription:
         """Rows, columns, ranges and notes; computed once."""
@@ -106,9 +102,7 @@ class Dataset:
 
     def close(self) -> None:
         """Give back memory and disk; closing twice is fine."""
-        with suppress(duckdb.Error):
-            self._connection.close()
-        self._scratch.cleanup()
+        self._resources.close()
 
     def _run(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row], Answer]:
         cursor = self._connection.cursor()

@@ -17,11 +17,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from countersign.domain.canonical import sha256_hex
+from countersign.domain.document_names import checked_document_name, folded
 from countersign.domain.errors import InputRefused, Unavailable
 from countersign.domain.execution import Receipt
 from countersign.domain.values import Sha256
 from countersign.gateway.channels import NotSent, OutcomeUnknown, Refused
-from countersign.gateway.document_names import checked_document_name, folded
 
 STAGING = ".countersign"
 _PART = ".part-"

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Statement
@@ -42,7 +44,7 @@ class Grants:
         """
         Args:
             ledger: where approvals, requests, documents and persons are read.
-            policies: every version that may be pinned; of each name the highest version is today's.
+            policies: today's; earlier ones that may be pinned are found in the ledger by their hash.
             verify_evidence: takes tenant and hash; raises where the stored data no longer has that hash.
             installation: the audience that statements must name.
             environment: what actions must be meant for.
@@ -100,15 +102,31 @@ class Grants:
     def _needs(self, proposal: Proposal) -> tuple[Need, ...]:
         """All needs of the pinned policy and of today's; none where both grant by rule (G12)."""
         action = proposal.action
-        pinned = self._policies.get(action.policy_version)
-        if pinned is None:
-            raise NotAuthorised("policy_unknown", f"policy {action.policy_version[:120]!r} is not known here")
+        pinned = self._pinned(action)
         then, today = assess(pinned, action), assess(self._todays[pinned.policy], action)
         if proposal.assessment != then:
             raise NotAuthorised("assessment", "the proposal's rules are not what its policy says about the action")
         if Answer.DENIED in (then.answer, today.answer):
             raise NotAuthorised("denied", "no rule of the policy allows this action")
         return _together(then, today)
+
+    def _pinned(self, action: Action) -> Policy:
+        """The policy as it stood at the proposal: today's, or an earlier one, kept in the ledger under its hash.
+
+        Whoever could write a laxer one there gains nothing: today's needs must be met as well.
+        """
+        configured = self._policies.get(action.policy_version)
+        if configured is not None:
+            return configured
+        with _refusing("policy_unknown", f"policy {action.policy_version[:120]!r} is not known here"):
+            kept = self._ledger.documents.get(action.tenant, action.policy_version.rpartition("@")[2])
+        try:
+            policy = Policy.model_validate_json(kept)
+        except ValidationError:
+            raise NotAuthorised("policy_unknown", "what is kept under the policy's hash is no policy") from None
+        if policy.label() != action.policy_version or policy.policy not in self._todays:
+            raise NotAuthorised("policy_unknown", "what is kept under the policy's hash is not the policy it names")
+        return policy
 
     def _check_requester(self, proposal: Proposal, persons: Mapping[str, Person], now: datetime) -> None:
         """Whom the agent acts for is whoever signed the request; a changed name would let them approve it too."""

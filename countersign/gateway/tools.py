@@ -13,10 +13,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationError
 
 from countersign.domain.action import Action
+from countersign.domain.document_names import checked_document_name
 from countersign.domain.errors import InputRefused, NotAuthorised
 from countersign.domain.values import Value
 from countersign.gateway.channels import Channel
-from countersign.gateway.document_names import checked_document_name
 
 
 def _document_name(name: str) -> str:
@@ -31,7 +31,7 @@ class PublishReport(Value):
 
     channel: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
     name: Annotated[str, AfterValidator(_document_name)]
-    title: Annotated[str, Field(min_length=1, max_length=500)]
+    title: Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
 TOOLS: Mapping[tuple[str, str], type[PublishReport]] = {("publish_report", "1"): PublishReport}

@@ -51,10 +51,7 @@ class SqlApprovals:
     def get(self, tenant: str, approval_id: str) -> Approval:
         """That approval with its votes, or NotFound."""
         with self._store.reading() as connection:
-            approval = find(connection, tenant, approval_id)
-        if approval is None:
-            raise absent("approval", approval_id)
-        return approval
+            return _known(connection, tenant, approval_id)
 
     def current(self, tenant: str, operation: str) -> Approval | None:
         """The operation's latest approval."""
@@ -76,7 +73,9 @@ class SqlApprovals:
             return record_refusal(writing, operation, message_id, transport, outcome, now)
 
     def settle(self, tenant: str, approval_id: str, status: ApprovalStatus, now: datetime) -> ApprovalStatus:
-        """Move a pending approval to EXPIRED or CANCELLED; return how it stands now.
+        """Move a pending approval to EXPIRED or CANCELLED, or a granted one that nobody executes to CANCELLED.
+
+        Returns how it stands now.
 
         Raises:
             InputRefused: for any other status, since only people's votes and executions lead there.
@@ -86,16 +85,22 @@ class SqlApprovals:
         operation = self.get(tenant, approval_id).proposal.operation
         with self._store.writing(tenant) as writing:
             writing.lock_known_operation(operation)
-            approval = find(writing.connection, tenant, approval_id)
-            if approval is None:
-                raise absent("approval", approval_id)
-            if approval.status != ApprovalStatus.PENDING:
+            approval = _known(writing.connection, tenant, approval_id)
+            expires = status == ApprovalStatus.EXPIRED
+            if approval.status != ApprovalStatus.PENDING and (expires or not _cancellable(writing, approval)):
                 return approval.status
             set_status(writing, approval_id, status)
             # Whoever asked for a cancellation is not known here: the transport's name for a sender proves nothing.
-            subject = "clock" if status == ApprovalStatus.EXPIRED else "unknown"
+            subject = "clock" if expires else "unknown"
             writing.record(f"approval.{status.value}", operation, subject, now, **_names(approval.proposal))
         return status
+
+
+def _known(connection: Connection, tenant: str, approval_id: str) -> Approval:
+    approval = find(connection, tenant, approval_id)
+    if approval is None:
+        raise absent("approval", approval_id)
+    return approval
 
 
 def _opened(connection: Connection, proposal: Proposal, run_id: str) -> Approval | None:
@@ -136,13 +141,19 @@ def _insert(writing: Writing, proposal: Proposal, run_id: str, view: Sha256, num
 
 
 def _supersede(writing: Writing, older: Approval, by: str, now: datetime) -> None:
-    granted = older.status == ApprovalStatus.GRANTED
-    if older.status == ApprovalStatus.PENDING or (granted and not _on_its_way(writing, older)):
+    if _cancellable(writing, older):
         set_status(writing, older.proposal.approval_id, ApprovalStatus.CANCELLED)
         names = _names(older.proposal)
         writing.record(
             "approval.cancelled", older.proposal.operation, "agent", now, **names, reason="superseded", by=by
         )
+
+
+def _cancellable(writing: Writing, approval: Approval) -> bool:
+    """Whether it is pending, or granted while surely nothing was sent under it."""
+    if approval.status == ApprovalStatus.GRANTED:
+        return not _on_its_way(writing, approval)
+    return approval.status == ApprovalStatus.PENDING
 
 
 def _on_its_way(writing: Writing, approval: Approval) -> bool:

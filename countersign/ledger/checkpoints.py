@@ -36,6 +36,7 @@ class Checkpoints:
         self._installation = installation
         self._key = key
         self._public_key = key.public_key()
+        self._verified: dict[str, tuple[str, Checkpoint]] = {}
 
     def exist(self) -> bool:
         """Whether a checkpoint of any tenant is there."""
@@ -53,6 +54,13 @@ class Checkpoints:
             return None
         except OSError as error:
             raise self._unusable(tenant, error) from error
+        # Most reads meet the very text that was read or written last; its signature need not be checked again.
+        known = self._verified.get(tenant)
+        if known is None or known[0] != token:
+            known = self._verified[tenant] = (token, self._checked(tenant, token))
+        return known[1]
+
+    def _checked(self, tenant: str, token: str) -> Checkpoint:
         try:
             checkpoint = verify_checkpoint(token.strip(), self._public_key)
         except StatementRefused as refused:
@@ -93,14 +101,15 @@ class Checkpoints:
             raise self._unusable(tenant, error) from error
 
     def _write(self, checkpoint: Checkpoint) -> None:
-        path = self.path(checkpoint.tenant)
+        path, token = self.path(checkpoint.tenant), sign_checkpoint(checkpoint, self._key)
         waiting = path.with_suffix(".new")
         with waiting.open("w", encoding="ascii") as file:
-            file.write(sign_checkpoint(checkpoint, self._key))
+            file.write(token)
             file.flush()
             # Without this a power failure can leave an empty file under the final name: a false alarm.
             os.fsync(file.fileno())
         waiting.replace(path)
+        self._verified[checkpoint.tenant] = (token, checkpoint)
 
     def path(self, tenant: str) -> Path:
         """Where the tenant's checkpoint lies."""

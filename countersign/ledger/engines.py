@@ -8,11 +8,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, StatementError
+from sqlalchemy.exc import ArgumentError, DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from countersign.domain.errors import ConfigurationRefused, Conflict, CountersignError, NotFound, Unavailable
@@ -72,13 +71,14 @@ def in_plain_words(engine: Engine) -> Iterator[None]:
         # Column types refuse values while a statement is prepared; SQLAlchemy wraps that too.
         if isinstance(error.orig, CountersignError):
             raise error.orig from None
-        raise _translated(error, engine.url) from error
+        if not isinstance(error, DBAPIError) or error.orig is None:
+            raise
+        raise _broken_constraint(error.orig) or _unavailable(engine, _words(error.orig)) from error
     except sqlite3.Error as error:
         # Raised while a connection is prepared, before SQLAlchemy wraps anything.
-        raise Unavailable(f"ledger {_name(engine.url)} {_words(error)}") from error
+        raise _unavailable(engine, _words(error)) from error
     except PoolTimeout as error:
-        waited = f"has no free connection for {WAIT_SECONDS} s; try again"
-        raise Unavailable(f"ledger {_name(engine.url)} {waited}") from error
+        raise _unavailable(engine, f"has no free connection for {WAIT_SECONDS} s; try again") from error
 
 
 def _sqlite(url: URL) -> Engine:
@@ -121,12 +121,10 @@ def _postgres(url: URL) -> Engine:
     )
 
 
-def _translated(error: StatementError, url: URL) -> CountersignError:
-    if isinstance(error, IntegrityError) and (broken := _broken_constraint(error)):
-        return broken
-    if isinstance(error, DBAPIError) and error.orig is not None:
-        return Unavailable(f"ledger {_name(url)} {_words(error.orig)}")
-    return Unavailable(f"ledger {_name(url)} failed: {_first_line(error)}")
+def _unavailable(engine: Engine, words: str) -> Unavailable:
+    url = engine.url
+    name = url.database if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
+    return Unavailable(f"ledger {name} {words}")
 
 
 def _words(error: BaseException) -> str:
@@ -147,21 +145,15 @@ def _state_of_failed_connection(error: BaseException) -> str:
     return "28" if "authentication failed" in text or "no pg_hba.conf entry" in text else "08"
 
 
-def _broken_constraint(error: IntegrityError) -> CountersignError | None:
+def _broken_constraint(error: BaseException) -> CountersignError | None:
     """Second line of defence: the parts ask before they write, so only a forgotten check or a stranger gets here."""
-    code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "sqlite_errorname", "")
+    code = getattr(error, "sqlstate", None) or getattr(error, "sqlite_errorname", "")
     if code in ("23503", "SQLITE_CONSTRAINT_FOREIGNKEY"):
         return NotFound("nothing of that name is visible here; what the new entry belongs to must be there first")
     if code in ("23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"):
-        return Conflict(
-            f"the ledger holds another entry under the same id: {_first_line(error.orig)}; look at it first"
-        )
+        return Conflict(f"the ledger has another entry under the same id: {_first_line(error)}; look at it first")
     return None
 
 
-def _name(url: URL) -> str:
-    return str(Path(url.database or "")) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
-
-
-def _first_line(error: BaseException | None) -> str:
+def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)

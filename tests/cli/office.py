@@ -83,7 +83,7 @@ def enrol(environment: Mapping[str, str], folder: Path) -> None:
     """Put the persons into the directory and make a key for each."""
     file = folder / "directory.yaml"
     file.write_text(DIRECTORY)
-    commands = [["directory", "apply", file, "--yes"]]
+    commands: list[list[str | Path]] = [["directory", "apply", file, "--yes"]]
     commands += [["keys", "new", name, "--tenant", tenant] for tenant, names in PERSONS.items() for name in names]
     for command in commands:
         done = starter(environment, *command)

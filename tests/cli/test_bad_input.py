@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command_line import CommandLine
-from tests.cli.office import ROOT, starter
+from tests.cli.office import ROOT, STARTER, starter
 
 ACME = "--tenant acme"
 RITA = "--tenant acme --as rita"
@@ -296,6 +298,21 @@ def test_a_bug_is_one_line_and_its_traceback_lies_in_the_log(
     assert_one_line(answer.err, "unexpected ZeroDivisionError; this is a bug")
     assert "secret detail" not in answer.err
     assert "secret detail" in next((bare.home / "logs").glob("*.log")).read_text()
+
+
+def test_a_full_disk_is_said_in_plain_words(staffed: CommandLine) -> None:
+    answer = staffed("audit", "export", "--tenant", "acme", "--out", "/dev/full")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, "there is no room left on the disk; make room and repeat the command")
+
+
+def test_a_reader_that_has_gone_is_no_error(bare: CommandLine) -> None:
+    command = shlex.join([*STARTER, "--help"])
+
+    piped = subprocess.run(["sh", "-c", f"{command} | true"], capture_output=True, text=True, check=False)
+
+    assert piped.stderr == ""
 
 
 def test_text_that_is_no_unicode_is_refused(tmp_path: Path) -> None:

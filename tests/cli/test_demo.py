@@ -15,7 +15,12 @@ from tests.support.processes import Processes
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    return {"COUNTERSIGN_HOME": str(tmp_path), "DATABASE_URL": "", "OPENAI_API_KEY": "", "TEMPORAL_ADDRESS": "nowhere:1"}
+    return {
+        "COUNTERSIGN_HOME": str(tmp_path),
+        "DATABASE_URL": "",
+        "OPENAI_API_KEY": "",
+        "TEMPORAL_ADDRESS": "nowhere:1",
+    }
 
 
 def left_running(home: dict[str, str]) -> list[str]:

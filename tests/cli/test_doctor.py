@@ -109,7 +109,9 @@ def test_a_dev_server_is_not_started_for_another_machine(bare: CommandLine) -> N
     answer = bare("server")
 
     assert answer.code == 1
-    assert answer.err.startswith("error: TEMPORAL_ADDRESS is temporal.example.com:7233; a dev server listens on localhost")
+    assert answer.err.startswith(
+        "error: TEMPORAL_ADDRESS is temporal.example.com:7233; a dev server listens on localhost"
+    )
 
 
 def enrolled(cli: CommandLine) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from tests.cli.command_line import CommandLine
-from tests.cli.office import ROOT, enrol, environment_of
+from tests.cli.office import ROOT, environment_of
 from tests.support.processes import Processes, RunningProcess
 from tests.support.temporal import running_dev_server
 
@@ -24,23 +23,25 @@ def working(processes: Processes, env: dict[str, str]) -> RunningProcess:
 
 @pytest.mark.guarantee("G17")
 @pytest.mark.timeout(180)
-def test_it_is_sent_as_a_signal_and_counts_once(bare: CommandLine, processes: Processes, tmp_path: Path) -> None:
+def test_it_is_sent_as_a_signal_and_counts_once(bare: CommandLine, processes: Processes) -> None:
     with running_dev_server() as address:
         env = environment_of(bare.home, address)
         for name, value in env.items():
             bare.monkeypatch.setenv(name, value)
         bare.monkeypatch.setattr("countersign.cli.temporal_run.ANSWER_WITHIN", timedelta(seconds=2))
-        enrol(env, tmp_path)
+        bare.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
+        for person in ("rita", "bob"):
+            bare.done("keys", "new", person, *ACME)
         worker = working(processes, env)
         bare.done("start", ROOT / "examples" / "request.yaml", "--operation", "alone")
-        bare.done("wait", "alone", *ACME, "--until", "WAITING_APPROVAL", "--timeout", "60s")
+        bare.done("wait", "alone", *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
         worker.stop()
 
         answer = bare.done("approve", "alone", *ACME, "--as", "bob")
         working(processes, env)
 
         assert "sent as signal; not ruled on yet" in answer.out
-        assert bare("wait", "alone", *ACME, "--timeout", "60s").code == 0
+        assert bare("wait", "alone", *ACME, "--timeout", "5m").code == 0
         votes = bare.done("show", "alone", *ACME, "--json").json()["approval"]["votes"]
         assert [vote["person"] for vote in votes] == ["bob"]
         processes.close()

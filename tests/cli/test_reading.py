@@ -1,4 +1,4 @@
-"""What the reading commands show: documented JSON, the whole view, hidden characters made visible, with no server too."""
+"""What the reading commands show: documented JSON, the whole view, hidden characters; with or without a server."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def looked_at(cli: CommandLine) -> CommandLine:
     """The office with an operation that was approved and published."""
     first = cli.done("start", ROOT / "examples" / "request.yaml", "--operation", OPERATION, "--json").json()
     if first["first"]:
-        cli.done("wait", OPERATION, *ACME, "--until", "WAITING_APPROVAL", "--timeout", "60s")
+        cli.done("wait", OPERATION, *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
         cli.done("approve", OPERATION, *ACME, "--as", "bob", "--comment", "figures checked")
-        cli.done("wait", OPERATION, *ACME, "--timeout", "60s")
+        cli.done("wait", OPERATION, *ACME, "--timeout", "5m")
     return cli
 
 
@@ -74,7 +74,12 @@ def test_the_review_shows_every_byte_that_goes_out_and_all_that_is_signed(looked
               "rubric_version", "model_version"]  # fmt: skip
     for value in [proposal[name] for name in wanted] + list(proposal["action"].values())[:3]:
         assert str(value) in shown
-    for value in (proposal["action"]["policy_version"], proposal["action"]["evidence_hash"], "reviewer", "approve, reject"):
+    for value in (
+        proposal["action"]["policy_version"],
+        proposal["action"]["evidence_hash"],
+        "reviewer",
+        "approve, reject",
+    ):
         assert value in shown
     assert proposal["deadline"][:19] in shown
 
@@ -86,15 +91,13 @@ def test_a_view_that_does_not_fit_its_hash_is_not_shown(looked_at: CommandLine, 
     answer = looked_at("show", OPERATION, *ACME, "--review")
 
     assert answer.code == 1
-    assert answer.err.startswith("error: ")
-    assert "hash" in answer.err
+    assert "was changed in the ledger" in answer.err
+    assert answer.out == ""
 
 
 @pytest.mark.guarantee("G42")
 def test_verify_names_the_first_bad_record(looked_at: CommandLine, tmp_path: Path) -> None:
-    spoilt_copy(
-        looked_at, tmp_path, "UPDATE audit_records SET subject = 'carl' WHERE tenant = 'acme' AND sequence = 7"
-    )
+    spoilt_copy(looked_at, tmp_path, "UPDATE audit_records SET subject = 'carl' WHERE tenant = 'acme' AND sequence = 7")
 
     answer = looked_at("audit", "verify", *ACME)
 

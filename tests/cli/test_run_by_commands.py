@@ -21,7 +21,7 @@ ACME = ("--tenant", "acme")
 def started(cli: CommandLine, operation: str) -> str:
     """An operation on the example that waits for a reviewer."""
     cli.done("start", REQUEST, "--operation", operation)
-    cli.done("wait", operation, *ACME, "--until", "WAITING_APPROVAL", "--timeout", "60s")
+    cli.done("wait", operation, *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
     return operation
 
 
@@ -37,7 +37,7 @@ def test_an_approved_report_is_published_and_its_audit_verifies(cli: CommandLine
 
     assert proposed["action_hash"] in answer.out
     assert "accepted: your decision counts; the proposal is granted" in answer.out
-    ended = cli.done("wait", operation, *ACME, "--timeout", "60s")
+    ended = cli.done("wait", operation, *ACME, "--timeout", "5m")
     assert str(cli.home / "published" / "public" / "approved.md") in ended.out
     assert published(cli, operation)
     assert "records verified" in cli.done("audit", "verify", *ACME).out
@@ -48,7 +48,7 @@ def test_a_rejected_report_is_not_published(cli: CommandLine) -> None:
 
     cli.done("reject", operation, *ACME, "--as", "bob")
 
-    assert cli("wait", operation, *ACME, "--timeout", "60s").code == 3
+    assert cli("wait", operation, *ACME, "--timeout", "5m").code == 3
     assert not published(cli, operation)
 
 
@@ -59,10 +59,10 @@ def test_the_same_start_again_answers_with_the_first_run(cli: CommandLine) -> No
     assert (first["first"], again["first"]) == (True, False)
     assert again["operation"] == first["operation"]
     assert again["operation"].startswith("report-")
-    cli.done("wait", first["operation"], *ACME, "--until", "WAITING_APPROVAL", "--timeout", "60s")
+    cli.done("wait", first["operation"], *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
     assert "already running: WAITING_APPROVAL" in cli.done("start", REQUEST).out
     cli.done("reject", first["operation"], *ACME, "--as", "carl")
-    cli("wait", first["operation"], *ACME, "--timeout", "60s")
+    cli("wait", first["operation"], *ACME, "--timeout", "5m")
     assert "finished: REJECTED" in cli.done("start", REQUEST).out
 
 
@@ -83,10 +83,19 @@ def test_an_internal_report_needs_nobody(cli: CommandLine, tmp_path: Path) -> No
     data.write_text("day,amount\n2026-01-05,10.50\n2026-02-06,-2.25\n")
     schema = tmp_path / "orders.yaml"
     schema.write_text("columns: {day: {type: date}, amount: {type: number, currency: EUR}}\n")
-    request = ["--question", "What came in?", "--channel", "internal", "--data", data, "--schema", schema]
+    request: list[str | Path] = [
+        "--question",
+        "What came in?",
+        "--channel",
+        "internal",
+        "--data",
+        data,
+        "--schema",
+        schema,
+    ]
 
     cli.done("start", *ACME, "--as", "rita", *request, "--operation", "by-rule")
-    cli.done("wait", "by-rule", *ACME, "--timeout", "60s")
+    cli.done("wait", "by-rule", *ACME, "--timeout", "5m")
 
     report = (cli.home / "published" / "internal" / "by-rule.md").read_text()
     assert "8.25" in report
@@ -152,7 +161,7 @@ def test_a_signed_file_is_sent_by_the_plain_temporal_command(cli: CommandLine, o
     )  # fmt: skip
 
     assert sent.returncode == 0, sent.stderr
-    assert cli("wait", operation, *ACME, "--timeout", "60s").code == 0
+    assert cli("wait", operation, *ACME, "--timeout", "5m").code == 0
     assert published(cli, operation)
 
 
@@ -183,7 +192,9 @@ def test_an_exported_audit_verifies_without_the_ledger(cli: CommandLine, tmp_pat
 
 def test_the_queue_is_a_list_query_away(cli: CommandLine, office: Office) -> None:
     operation = started(cli, "in-the-queue")
-    query = "CountersignState = 'WAITING_APPROVAL' AND CountersignTenant = 'acme' AND CountersignRequiredRole = 'reviewer'"
+    query = (
+        "CountersignState = 'WAITING_APPROVAL' AND CountersignTenant = 'acme' AND CountersignRequiredRole = 'reviewer'"
+    )
 
     listed = subprocess.run(
         [installed_program("temporal"), "workflow", "list", "--query", query, "--address",

@@ -11,6 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from countersign.gateway.http_channel import HttpChannel, Limits
+from tests.gateway.attempt import Attempt
 from tests.gateway.world import World
 from tests.support.publisher import Publisher, running_publisher
 
@@ -59,3 +60,9 @@ def press(address: str) -> HttpChannel:
 def impatient_press(address: str) -> HttpChannel:
     """The same, for what never answers: given up soon."""
     return HttpChannel("press", address, SecretStr(TOKEN), "external_publication", Limits(total=timedelta(seconds=1)))
+
+
+@pytest.fixture
+def attempt(world: World, press: HttpChannel, publisher: Publisher) -> Attempt:
+    """A gateway with both channels, and what came of asking it."""
+    return Attempt(world, press, publisher)

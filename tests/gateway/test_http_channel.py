@@ -199,7 +199,7 @@ def test_a_proxy_in_the_environment_is_not_asked(
         "press.example.com/reports",
         "/reports",
         "ftp://press.example.com/",
-        "file:///etc/passwd",
+        "file://localhost/etc/passwd",
         "http://press.example.com/",
         "http://10.0.0.1/",
         "http://127.0.0.1.example.com/",

@@ -20,7 +20,7 @@ from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Outcome, Statement
 from countersign.domain.directory import Key, Person
 from countersign.domain.operation import Operation, RequestStatement
-from countersign.domain.policy import Need, Policy, Rule, assess
+from countersign.domain.policy import DecisionKind, Need, Policy, Rule, assess
 from countersign.domain.proposal import Approval, Proposal, Vote
 from countersign.domain.values import Sha256
 from countersign.evidence.store import EvidenceStore
@@ -38,11 +38,16 @@ PERSONS = {"rita": {"requester", "reviewer"}, "bob": {"reviewer"}, "ben": {"revi
 """Rita could review, too: only the rule that a requester may not approve stops her."""
 
 
-def policy(version: int = 1, *, approvals: int = 1, role: str = "reviewer", internal: str = "by_rule") -> Policy:
+def policy(
+    version: int = 1,
+    *,
+    approvals: int = 1,
+    role: str = "reviewer",
+    internal: str = "by_rule",
+    decisions: tuple[DecisionKind, ...] = ("approve", "reject"),
+) -> Policy:
     """Internal reports by rule (or, with `internal="people"`, not), external ones by `approvals` persons."""
-    need = Need(
-        role=role, approvals=approvals, decisions=("approve", "reject"), decide_within="72h", execute_within="1h"
-    )
+    need = Need(role=role, approvals=approvals, decisions=decisions, decide_within="72h", execute_within="1h")
     by_rule = Rule(id="internal", when={"side_effect": "internal_publication"}, grant="by_rule")
     by_people = Rule(id="internal", when={"side_effect": "internal_publication"}, need=need)
     external = Rule(id="external", when={"side_effect": "external_publication"}, need=need)
@@ -196,6 +201,17 @@ def changed_json(*path: str | int, to: Any) -> Callable[[str], str]:
             inner = inner[step]
         inner[path[-1]] = to(inner[path[-1]]) if callable(to) else to
         return json.dumps(document)
+
+    return change
+
+
+def merged_json(told: dict[str, Any]) -> Callable[[str], str]:
+    """A change of several values of a JSON object in a column."""
+
+    def change(text: str) -> str:
+        for name, value in told.items():
+            text = changed_json(name, to=value)(text)
+        return text
 
     return change
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
 
 from countersign.domain.audit import AuditRecord
 from countersign.domain.decision import Outcome, Ruling
+from countersign.domain.directory import Person
 from countersign.domain.errors import Conflict, InputRefused, NotFound
 from countersign.domain.proposal import Approval, ApprovalStatus
 from countersign.ledger import SqlLedger
@@ -236,12 +238,12 @@ def test_a_settled_approval_never_changes(ledger: SqlLedger, decision: str) -> N
     ],
 )
 def test_each_refusal_leaves_a_record_with_its_ruling_and_changes_nothing(
-    ledger: SqlLedger, ruling: Ruling, changes: dict[str, object], signer: object
+    ledger: SqlLedger, ruling: Ruling, changes: dict[str, Any], signer: Person
 ) -> None:
     proposed = open_one(ledger).proposal
     said = statement(proposed, "bob", **changes)
     for _ in range(2):
-        assert decide(ledger, said, signer=signer).ruling == ruling  # type: ignore[arg-type]
+        assert decide(ledger, said, signer=signer).ruling == ruling
     assert status(ledger) == ApprovalStatus.PENDING
     assert [(record.detail["ruling"], record.detail["statement_id"]) for record in refusals(ledger)] == [
         (ruling.value, said.id)

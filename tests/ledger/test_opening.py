@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine, event, select, text
+from sqlalchemy.exc import StatementError
 
-from countersign.domain.errors import ConfigurationRefused, CountersignError, Unavailable
-from countersign.ledger import SqlLedger, open_ledger, schema
+from countersign.domain.errors import ConfigurationRefused, Conflict, CountersignError, NotFound, Unavailable
+from countersign.domain.state import State
+from countersign.ledger import SqlLedger, engines, open_ledger, schema
 from countersign.ledger.engines import make_engine
-from countersign.ledger.tables import metadata
-from tests.ledger.builders import NOW, SIGNING_KEY, TENANT, opened, operation
+from countersign.ledger.tables import audit_records, drafts, metadata, statements
+from tests.ledger.builders import NOW, OPERATION, SIGNING_KEY, TENANT, draft, opened, operation
 
 
 def test_the_tables_are_the_sum_of_the_migrations(ledger: SqlLedger, database: Engine) -> None:
@@ -184,3 +186,47 @@ def test_a_full_sqlite_disk_refuses_the_step_and_changes_nothing(tmp_path: Path,
         ledger.documents.put(TENANT, b"x" * 1_000_000)
     assert ledger.audit.verify(TENANT).count == 1
     ledger.close()
+
+
+def test_a_broken_constraint_is_told_in_the_domains_words(ledger: SqlLedger) -> None:
+    """The parts ask before they write; this is what a forgotten check would come to."""
+    ledger.audit.append(TENANT, "note.made", "", "rita", {}, NOW)
+    copied = select(audit_records)
+    with pytest.raises(Conflict, match="another entry under the same id"), ledger._store.writing(TENANT) as writing:
+        writing.connection.execute(audit_records.insert().from_select(list(audit_records.c.keys()), copied))
+    with pytest.raises(NotFound, match="must be there first"), ledger._store.writing(TENANT) as writing:
+        writing.insert_once(drafts, operation="nowhere", version=1, hash="h", draft=draft(), model="m", written_at=NOW)
+
+
+def test_a_mistake_in_the_program_is_not_dressed_up_as_the_databases(ledger: SqlLedger) -> None:
+    with pytest.raises(StatementError), ledger._store.writing(TENANT) as writing:
+        writing.insert_once(statements, id="s", hash="h", operation="o", seen_at="yesterday")
+
+
+def test_where_all_connections_are_taken_the_wait_ends(ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = ledger._store.engine.pool
+    monkeypatch.setattr(pool, "_timeout", 0.01)
+
+    def take_all(taken: ExitStack) -> None:
+        while True:
+            taken.enter_context(ledger._store.reading())
+
+    with ExitStack() as taken, pytest.raises(Unavailable, match="no free connection"):
+        take_all(taken)
+    assert ledger.operations.list(TENANT) == []
+
+
+def test_a_lock_that_is_held_too_long_is_told_in_plain_words(
+    ledger: SqlLedger, database: Engine, ledger_url: str, monkeypatch: pytest.MonkeyPatch, checkpoints: Path
+) -> None:
+    ledger.operations.register(operation())
+    monkeypatch.setattr(engines, "WAIT_SECONDS", 0.05)
+    impatient = opened(ledger_url, checkpoints)
+    with database.connect() as connection:
+        # On SQLite the transaction alone, which begins here, keeps all other writers out.
+        connection.execute(text("SELECT 1 FROM operations" + (" FOR UPDATE" if database.name != "sqlite" else "")))
+        with pytest.raises(Unavailable, match="program for more than 30 s"):
+            impatient.operations.move(TENANT, OPERATION, State.RUNNING, "", NOW)
+        connection.rollback()
+    impatient.operations.move(TENANT, OPERATION, State.RUNNING, "", NOW)
+    impatient.close()

@@ -138,7 +138,7 @@ def test_a_message_of_another_name_is_unknown_whatever_it_holds(name: str) -> No
         (token(claims=claims_with(sub="carl")), "unknown_key"),
         (token(claims=claims_with(exp=CLAIMS["iat"])), "expired"),
         (TOKEN[:-8] + "AAAAAAAA", "signature"),
-        (token(claims=claims_with(**{"x" * 4_000: 1})), "claims"),
+        (token(claims=claims_with(**{f"{number:030d}": 1 for number in range(50)})), "claims"),
     ],
 )
 def test_a_statement_that_does_not_verify_is_refused_with_its_reason(forged: str, reason: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import string
 from typing import Any
 
 import pytest
@@ -31,6 +32,17 @@ pytestmark = pytest.mark.guarantee("G18")
 GOOD = token()
 PAYLOAD = json.dumps(CLAIMS).encode()
 HEAD = json.dumps(HEADER).encode()
+ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+
+
+def unused_bits_set(header: bytes, payload: bytes) -> str:
+    """The header's same bytes in another spelling, with a signature over that spelling."""
+    padded = header if len(header) % 3 else header + b" "
+    part = base64url(padded)
+    signed = f"{part[:-1]}{ALPHABET[ALPHABET.index(part[-1]) + 1]}.{base64url(payload)}"
+    return f"{signed}.{base64url(BOB.sign(signed.encode()))}"
+
+
 MALFORMED: dict[str, str] = {
     "empty": "",
     "no dots": "statement",
@@ -54,7 +66,8 @@ MALFORMED: dict[str, str] = {
     "a Cyrillic letter": GOOD.replace("a", "а", 1),
     "lone surrogate": GOOD + "\ud800",
     "NUL": GOOD + "\0",
-    "unused bits set in the header": base64url(HEAD)[:-1] + "B." + GOOD.split(".", 1)[1],
+    "unused bits set in the header": unused_bits_set(HEAD, PAYLOAD),
+    "unused bits set in the header, one byte longer": unused_bits_set(HEAD + b" ", PAYLOAD),
     "not base64 length": "AAAAA." + GOOD.split(".", 1)[1],
     "duplicate key in the payload": raw_token(HEAD, PAYLOAD[:-1] + b', "decision": "approve"}'),
     "duplicate key in the header": raw_token(HEAD[:-1] + b', "alg": "EdDSA"}', PAYLOAD),

@@ -38,7 +38,12 @@ from countersign.worker_process import worker
 from workflows.governed_action import GovernedAction
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
 
-ROWS = "date,region,amount\n2026-01-05,North,120.50\n2026-01-09,South,80.25\n2026-02-03,North,99.75\n2026-02-20,South,200.00\n"
+ROWS = """date,region,amount
+2026-01-05,North,120.50
+2026-01-09,South,80.25
+2026-02-03,North,99.75
+2026-02-20,South,200.00
+"""
 ROLES = {"rita": "requester", "bob": "reviewer", "carl": "reviewer"}
 
 
@@ -60,7 +65,9 @@ class Installation:
         key = Key(id=f"{person}-1", public_key=public_text(self.keys[person]), not_before=now - timedelta(minutes=1))
         self.ledger.directory.add_key(self.tenant, person, key, "setup", now)
 
-    def register(self, operation: str, *, channel: str = "public", data: str = ROWS, requester: str = "rita") -> RunOrder:
+    def register(
+        self, operation: str, *, channel: str = "public", data: str = ROWS, requester: str = "rita"
+    ) -> RunOrder:
         """Store data and request, signed by the requester, and register the operation."""
         source = self.settings.home / "incoming.csv"
         source.write_text(data)
@@ -68,17 +75,30 @@ class Installation:
             sha256=bootstrap.evidence(self.settings).put(self.tenant, source), name="sales.csv", schema=DatasetSchema()
         )
         request = ReportRequest(question="How did sales develop?", channel=channel, dataset=dataset)
-        request_hash = self.ledger.documents.put(self.tenant, canonical_bytes(request.model_dump(mode="json", by_alias=True)))
+        request_hash = self.ledger.documents.put(
+            self.tenant, canonical_bytes(request.model_dump(mode="json", by_alias=True))
+        )
         now = datetime.now(UTC).replace(microsecond=0)
         statement = RequestStatement(
-            installation=self.settings.installation, person=requester, key_id=f"{requester}-1", tenant=self.tenant,
-            operation=operation, request_hash=request_hash, issued_at=now, id=secrets.token_urlsafe(16),
-        )  # fmt: skip
+            installation=self.settings.installation,
+            person=requester,
+            key_id=f"{requester}-1",
+            tenant=self.tenant,
+            operation=operation,
+            request_hash=request_hash,
+            issued_at=now,
+            id=secrets.token_urlsafe(16),
+        )
         self.ledger.operations.register(
             Operation(
-                tenant=self.tenant, operation=operation, case="report", request_hash=request_hash, requester=requester,
-                statement=sign_request(statement, self.keys[requester]), registered_at=now,
-            )  # fmt: skip
+                tenant=self.tenant,
+                operation=operation,
+                case="report",
+                request_hash=request_hash,
+                requester=requester,
+                statement=sign_request(statement, self.keys[requester]),
+                registered_at=now,
+            )
         )
         return RunOrder(tenant=self.tenant, operation=operation, case="report", request_hash=request_hash)
 
@@ -138,11 +158,20 @@ class Installation:
         """A signed `decide` message; `changes` replace fields of the statement before it is signed."""
         now = datetime.now(UTC).replace(microsecond=0)
         fields: dict[str, Any] = {
-            "installation": self.settings.installation, "person": signer, "key_id": f"{signer}-1",
-            "tenant": proposal.tenant, "operation": proposal.operation, "approval_id": proposal.approval_id,
-            "approval_version": proposal.approval_version, "action_hash": proposal.action_hash, "decision": decision,
-            "issued_at": now, "expires_at": proposal.execute_by, "id": secrets.token_urlsafe(16), **changes,
-        }  # fmt: skip
+            "installation": self.settings.installation,
+            "person": signer,
+            "key_id": f"{signer}-1",
+            "tenant": proposal.tenant,
+            "operation": proposal.operation,
+            "approval_id": proposal.approval_id,
+            "approval_version": proposal.approval_version,
+            "action_hash": proposal.action_hash,
+            "decision": decision,
+            "issued_at": now,
+            "expires_at": proposal.execute_by,
+            "id": secrets.token_urlsafe(16),
+            **changes,
+        }
         return {"statement": sign_decision(Statement(**fields), self.keys[signer])}
 
     def published(self, channel: str = "public") -> list[Path]:

@@ -32,7 +32,7 @@ FAULTS = (
     "accepted",
     "redirect",
     "garbage",  # publishes, answers something that is no receipt
-    "huge",  # publishes, answers far more than a receipt
+    "huge",  # publishes, sends an answer of any size without end
     "other_hash",  # publishes, claims to hold another document
     "other_key",
     "echo_token",  # publishes, puts the caller's credential into the reference
@@ -211,11 +211,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.publisher.go_on.wait()
         self._answer_receipt(receipt)
 
-    def _drip(self) -> None:
+    def _flood(self, chunk: bytes, pause: float) -> None:
+        """Answer without end: until the caller goes away or the service is told to go on."""
         self.send_response(201)
         self.end_headers()
-        while not self.publisher.go_on.wait(0.02):
-            self.wfile.write(b" ")
+        while not self.publisher.go_on.wait(pause):
+            self.wfile.write(chunk)
             self.wfile.flush()
         self._close()
 
@@ -232,11 +233,11 @@ _BEFORE: dict[str, Callable[[_Handler], None]] = {
 _AFTER: dict[str, Callable[[_Handler, dict[str, str]], None]] = {
     "answer_late": _Handler._answer_late,
     "close_after": lambda handler, receipt: handler._close(),
-    "drip": lambda handler, receipt: handler._drip(),
+    "drip": lambda handler, receipt: handler._flood(b" ", pause=0.02),
     "error_after": lambda handler, receipt: handler._answer(500, {}),
     "bad_gateway_after": lambda handler, receipt: handler._answer(502, {}),
     "garbage": lambda handler, receipt: handler._answer_bytes(200, b"<html>published</html>"),
-    "huge": lambda handler, receipt: handler._answer(200, receipt | {"padding": "x" * 1_000_000}),
+    "huge": lambda handler, receipt: handler._flood(b"x" * 65_536, pause=0),
     "other_hash": lambda handler, receipt: handler._answer(200, receipt | {"content_hash": "sha256:" + "0" * 64}),
     "other_key": lambda handler, receipt: handler._answer(200, receipt | {"key": "0" * 64}),
     "echo_token": lambda handler, receipt: handler._answer(

@@ -19,7 +19,9 @@ from workflows.governed_action import GovernedAction
 
 def declared() -> dict[str, object]:
     """Every step that a workflow may call, by activity name."""
-    stubs = [kind for _, kind in inspect.getmembers(interfaces, inspect.isclass) if kind.__module__ == interfaces.__name__]
+    stubs = [
+        kind for _, kind in inspect.getmembers(interfaces, inspect.isclass) if kind.__module__ == interfaces.__name__
+    ]
     return {
         definition.name: method
         for stub in stubs

@@ -31,7 +31,19 @@ BODIES = [
 ]  # fmt: skip
 ENCODINGS = [JSON, {}, {"encoding": b"binary/null"}, {"encoding": b"binary/encrypted"}, {"encoding": b"\xff"},
              {"encoding": b"json/protobuf", "messageType": b"x"}]  # fmt: skip
-NAMES = ["decide", "decide", "decide", "answer", "Decide", "decide ", "", "审批", "\u202edecide", "x" * 300, "__temporal"]
+NAMES = [
+    "decide",
+    "decide",
+    "decide",
+    "answer",
+    "Decide",
+    "decide ",
+    "",
+    "审批",
+    "\u202edecide",
+    "x" * 300,
+    "__temporal",
+]
 
 
 def random_message(chance: random.Random) -> tuple[str, Payloads | None]:

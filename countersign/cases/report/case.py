@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from countersign.cases.report.checks import check_draft
-from countersign.cases.report.rendering import render_report
+from countersign.cases.report.rendering import render_report, rendered_title
 from countersign.domain.action import Action
 from countersign.domain.channel import ChannelConfig
+from countersign.domain.document_names import checked_document_name
 from countersign.domain.draft import Draft, ReportRequest, Violation
 from countersign.domain.errors import ConfigurationRefused
 from countersign.domain.values import Sha256
@@ -38,6 +39,11 @@ def channel_of(request: ReportRequest, channels: Mapping[str, ChannelConfig]) ->
         raise ConfigurationRefused(f"channel {request.channel!r} is not configured; allowed: {allowed}") from None
 
 
+def document_name(operation: str) -> str:
+    """The published document's name; InputRefused for an operation id that makes no legal one."""
+    return checked_document_name(f"{operation}.md")
+
+
 def action(
     tenant: str,
     operation: str,
@@ -50,10 +56,10 @@ def action(
     policy_version: str,
 ) -> Action:
     """The publication of a draft as one exact action."""
-    name = f"{operation}.md"
+    name = document_name(operation)
     return Action(
         tenant=tenant, operation=operation, tool=TOOL, tool_version=TOOL_VERSION,
-        args={"channel": request.channel, "name": name, "title": draft.title},
+        args={"channel": request.channel, "name": name, "title": rendered_title(draft)},
         target=f"{request.channel}:{name}", side_effect=channel.side_effect, scope="one_document",
         environment=environment, content_hash=content_hash, evidence_hash=Sha256(request.dataset.sha256),
         policy_version=policy_version,

@@ -46,6 +46,12 @@ def render_report(draft: Draft, request: ReportRequest) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def rendered_title(draft: Draft) -> str:
+    """The title as people read it, outside of Markdown; the checks have found every reference's claim."""
+    claims = claims_by_id(draft)
+    return CLAIM_REFERENCE.sub(lambda match: claims[match[1]].shown, draft.title)
+
+
 def _filled(field: Field, claims: dict[str, Claim]) -> str:
     def shown(match: re.Match[str]) -> str:
         claim = claims.get(match[1])

@@ -1,7 +1,7 @@
 """Names that a published document may have: one spelling each, the same on every file system and in every URL.
 
-Apart, because the tool registry refuses a wrong name before anything is claimed and the channels, which trust nobody,
-check it once more before they use it.
+Apart, because three places refuse a wrong name: the start, so that nobody waits for an approval in vain; the tool
+registry, before anything is claimed; and the channels, which trust nobody.
 """
 
 from __future__ import annotations
