@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, NoReturn
 
 from countersign.domain.errors import InputRefused
@@ -65,6 +66,9 @@ def check_text(value: Any, where: str) -> None:
             waiting.extend(item)
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 class _Refused(Exception):
     pass
 
@@ -72,7 +76,7 @@ class _Refused(Exception):
 def _check_string(text: str, where: str) -> None:
     if "\x00" in text:
         raise InputRefused(f"{where}: a text contains NUL (\\u0000); remove it")
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if _SURROGATE.search(text):
         raise InputRefused(f"{where}: a text contains a lone surrogate; send well-formed Unicode")
 
 

@@ -7,6 +7,7 @@ guard. Every opening reads the file's bytes again and compares their hash, so th
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,6 +45,8 @@ class Dataset:
         self._resources = resources
         self._money = money_of(connection, columns)
         self._description: DatasetDescription | None = None
+        # An agent asks a query and the checks ask it again: it is looked through once, and run every time.
+        self._guarded = lru_cache(maxsize=256)(self._guard)
 
     @classmethod
     def open(cls, path: Path, sha256: str, schema: DatasetSchema, *, cache: Path) -> Dataset:
@@ -105,17 +108,20 @@ class Dataset:
         self._resources.close()
 
     def _run(self, sql: str, limits: Limits) -> tuple[tuple[str, ...], list[Row], Answer]:
-        cursor = self._connection.cursor()
-        try:
-            tree = parsed(cursor, sql)
-            check_allowed(tree)
-            units = check_money(tree, self._money)
+        with self._connection.cursor() as cursor:
+            units = self._guarded(sql)
             names, rows = answer(cursor, sql, limits)
+        return names, rows, units
+
+    def _guard(self, sql: str) -> Answer:
+        """Refuse a query that is not allowed; else say what is known of its units."""
+        try:
+            with self._connection.cursor() as cursor:
+                tree = parsed(cursor, sql)
+            check_allowed(tree)
+            return check_money(tree, self._money)
         except RecursionError:
             raise QueryRefused("the query is nested too deeply; write it flat") from None
-        finally:
-            cursor.close()
-        return names, rows, units
 
 
 def _config(scratch: Path) -> dict[str, str | bool | int | float | list[str]]:

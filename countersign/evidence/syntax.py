@@ -40,10 +40,11 @@ def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Node:
     return node
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The nearest dictionaries below `node`, in their order."""
-    for value in node.values():
-        yield from _dictionaries(value)
+    found: list[Node] = []
+    _gather(list(node.values()), found)
+    return found
 
 
 def descendants(node: Node) -> Iterator[Node]:
@@ -85,12 +86,12 @@ def _mentions_data(table: Node) -> bool:
     return is_data(table)
 
 
-def _dictionaries(value: Any) -> Iterator[Node]:
-    if isinstance(value, dict):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _dictionaries(item)
+def _gather(values: list[Any], found: list[Node]) -> None:
+    for value in values:
+        if isinstance(value, dict):
+            found.append(value)
+        elif isinstance(value, list):
+            _gather(value, found)
 
 
 def _parse_fault(tree: Node) -> str:

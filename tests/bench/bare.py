@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from temporalio import activity, workflow
+from temporalio.common import SearchAttributeKey
+
+from workflows.names import STATE
 
 QUEUE = "bench-bare"
 OTHER_QUEUE = "bench-bare-gateway"
@@ -23,14 +26,13 @@ class Bare:
 
     def __init__(self) -> None:
         self._decided = False
-        self._waiting = False
 
     @workflow.run
     async def run(self, text: str) -> str:
         """Ten steps around one decision."""
         for local in (True, False, False, False, True, True):
             await self._step(text, local)
-        self._waiting = True
+        workflow.upsert_search_attributes([SearchAttributeKey.for_keyword(STATE).value_set("WAITING_APPROVAL")])
         await workflow.wait_condition(lambda: self._decided, timeout=timedelta(hours=72))
         await self._step(text, True)
         await self._step(text, True)
@@ -48,8 +50,3 @@ class Bare:
     def decide(self, statement: dict[str, str]) -> None:
         """The decision."""
         self._decided = True
-
-    @workflow.query
-    def waiting(self) -> bool:
-        """Whether the decision is waited for."""
-        return self._waiting
