@@ -43,7 +43,7 @@ demo: $(STAMP)
 	@$(PY) starter.py demo $(if $(filter 1,$(YES)),--yes)
 
 test: $(STAMP)
-	$(PY) -m pytest --durations=10
+	$(PY) -m pytest --durations=10 -p tests.support.guarantees
 
 check: $(STAMP)
 	$(BIN)/ruff check .

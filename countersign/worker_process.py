@@ -91,6 +91,8 @@ def worker(
         activity_executor=threads,
         workflow_runner=SandboxedWorkflowRunner(restrictions=restrictions),
         graceful_shutdown_timeout=GRACE,
+        # A cancelled draft hears of it with a heartbeat that is really sent; the default is every 16 s.
+        max_heartbeat_throttle_interval=timedelta(seconds=5),
         # A killed worker's runs wait this long before another takes them; the default is 10 s.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client
@@ -58,11 +60,25 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 @pytest.fixture
 async def installation(tmp_path: Path, ledger_url: str) -> AsyncIterator[Installation]:
     """A whole installation with rita, bob and carl, on each ledger, with a server of its own: runs share nothing."""
+    async with running_installation(tmp_path / "home", database_url=ledger_url) as made:
+        yield made
+
+
+@pytest.fixture
+async def sqlite_installation(tmp_path: Path) -> AsyncIterator[Installation]:
+    """The same on SQLite alone, for tests of what no database decides."""
+    async with running_installation(tmp_path / "home") as made:
+        yield made
+
+
+@asynccontextmanager
+async def running_installation(home: Path, **settings: Any) -> AsyncIterator[Installation]:
+    """An installation with a dev server of its own."""
     server = running_dev_server()
     address = await asyncio.to_thread(server.__enter__)
     try:
         client = await Client.connect(address, data_converter=pydantic_data_converter)
-        made = new_installation(tmp_path / "home", client, database_url=ledger_url)
+        made = new_installation(home, client, **settings)
         yield made
         made.ledger.close()
     finally:

@@ -52,6 +52,11 @@ class ApprovalWindow:
             self.status = await self._settle(ApprovalStatus.EXPIRED)
         return self.status
 
+    def heard(self, status: ApprovalStatus) -> None:
+        """Take note of how it stood after a batch of messages; a settled one never changes by that (G10)."""
+        if self.status == ApprovalStatus.PENDING:
+            self.status = status
+
     async def cancel(self) -> None:
         """Close it without a decider; the ledger lets no grant outlive a cancelled run."""
         self.status = await self._settle(ApprovalStatus.CANCELLED)

@@ -1,7 +1,7 @@
 """From a grant to its effect: try, wait, look up, until it is known what happened.
 
-Once the gateway was asked, a cancel comes too late: giving up would leave an effect that nobody knows of. Only while it
-is sure that nothing was sent does a cancel still end the run.
+Once the gateway was asked, a cancel comes too late: giving up would leave an effect that nobody knows of. Only where it
+is sure that nothing was sent does a cancel, whenever it came, still end the run (`move` honours it there).
 """
 
 from __future__ import annotations
@@ -58,5 +58,4 @@ async def _reconciled(order: EffectOrder) -> EffectResult:
 
 
 async def _asked(step: Callable[[Executing, EffectOrder], EffectResult], order: EffectOrder) -> EffectResult:
-    effect, _ = await to_its_end(workflow.execute_activity_method(step, order, **options.EFFECT_STEP))
-    return effect
+    return await to_its_end(workflow.execute_activity_method(step, order, **options.EFFECT_STEP))

@@ -7,8 +7,8 @@ other end says which it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RawValue, SearchAttributeKey, SearchAttributeUpdate
@@ -45,7 +45,7 @@ with workflow.unsafe.imports_passed_through():
 
 from workflows import names, options
 from workflows.approval_window import ApprovalWindow
-from workflows.cancelling import to_its_end
+from workflows.cancelling import honour_cancel, to_its_end
 from workflows.effect import carry_out
 from workflows.mailbox import Mailbox
 
@@ -56,9 +56,10 @@ _END_OF_WINDOW = {
     ApprovalStatus.CANCELLED: (Event.CANCELLED, "cancelled"),
 }
 
-
 STEP_FAILURES = (ActivityError, ApplicationError)
 """What a failed step raises; a local one comes without the wrapping ActivityError (seen in SDK 1.35)."""
+
+Done = TypeVar("Done")
 
 
 class GaveUp(Exception):
@@ -79,6 +80,8 @@ class GovernedAction:
         self._refused = 0
         self._draft_version = 0
         self._window: ApprovalWindow | None = None
+        self._approval_steps = asyncio.Lock()
+        """Opening an approval and ruling on messages take turns: a vote between them would be told to no window."""
 
     @workflow.run
     async def run(self, order: RunOrder) -> RunResult:  # noqa: ARG002 - Temporal wants what `__init__` takes
@@ -115,12 +118,9 @@ class GovernedAction:
         return self._result(effect)
 
     async def _open(self) -> RunPlan:
-        try:
-            plan = await workflow.execute_local_activity_method(
-                Opening.open_run, OpenOrder(run=self._order, now=workflow.now()), **options.LEDGER_STEP
-            )
-        except STEP_FAILURES as error:
-            raise GaveUp(_code(error, "not_registered")) from None
+        order = OpenOrder(run=self._order, now=workflow.now())
+        step = workflow.execute_local_activity_method(Opening.open_run, order, **options.LEDGER_STEP)
+        plan = await _done(step, "not_registered")
         self._enter(Event.STARTED, "")
         return plan
 
@@ -130,17 +130,12 @@ class GovernedAction:
         for version in range(1, plan.max_rounds + 1):
             self._draft_version = version
             step = self._step(version)
-            try:
-                written = await workflow.execute_activity_method(Drafting.draft, step, **options.MODEL_STEP)
-                checked = await workflow.execute_activity_method(Validating.validate, step, **options.CHECK_STEP)
-                if checked.codes:
-                    reason = "checks_failed"
-                    continue
-                graded = await self._grade(step, plan.max_grader_tries)
-            except STEP_FAILURES as error:
-                if is_cancelled_exception(error):
-                    raise
-                raise GaveUp(_code(error, "step_failed")) from None
+            written = await _done(workflow.execute_activity_method(Drafting.draft, step, **options.MODEL_STEP))
+            checked = await _done(workflow.execute_activity_method(Validating.validate, step, **options.CHECK_STEP))
+            if checked.codes:
+                reason = "checks_failed"
+                continue
+            graded = await self._grade(step, plan.max_grader_tries)
             if graded.verdict == Verdict.SATISFIED:
                 return version, written, graded
             if graded.verdict != Verdict.NEEDS_REVISION:
@@ -150,7 +145,7 @@ class GovernedAction:
 
     async def _grade(self, step: StepOrder, tries: int) -> Graded:
         for _ in range(tries):
-            graded = await workflow.execute_activity_method(Grading.grade, step, **options.MODEL_STEP)
+            graded = await _done(workflow.execute_activity_method(Grading.grade, step, **options.MODEL_STEP))
             if graded.verdict != Verdict.GRADER_ERROR:
                 break
         return graded
@@ -163,17 +158,16 @@ class GovernedAction:
             grade_model=graded.model,
             now=workflow.now(),
         )
-        try:
-            proposed, cancel_came = await to_its_end(
-                workflow.execute_local_activity_method(Proposing.propose, order, **options.LEDGER_STEP)
-            )
-        except STEP_FAILURES as error:
-            raise GaveUp(_code(error, "proposal_failed")) from None
+        proposed = await _done(to_its_end(self._opened(order)), "proposal_failed")
         if proposed.answer == Answer.DENIED:
             raise GaveUp("denied_by_policy")
-        self._window = ApprovalWindow(self._order.tenant, proposed)
-        if cancel_came:
-            raise asyncio.CancelledError
+        return proposed
+
+    async def _opened(self, order: ProposeOrder) -> Proposed:
+        async with self._approval_steps:
+            proposed = await workflow.execute_local_activity_method(Proposing.propose, order, **options.LEDGER_STEP)
+            if proposed.answer != Answer.DENIED:
+                self._window = ApprovalWindow(self._order.tenant, proposed)
         return proposed
 
     async def _wait_for_people(self) -> ApprovalStatus:
@@ -196,11 +190,12 @@ class GovernedAction:
         """Rule on messages as they come, all through the run."""
         while True:
             await workflow.wait_condition(lambda: self._mailbox.waiting > 0)
-            batch = self._mailbox.batch()
-            decided = await self._decided(batch)
+            async with self._approval_steps:
+                batch = self._mailbox.batch()
+                decided = await self._decided(batch)
             self._refused += sum(outcome.ruling != Ruling.ACCEPTED for outcome in decided.outcomes)
             if self._window is not None and decided.status is not None:
-                self._window.status = decided.status
+                self._window.heard(decided.status)
             self._mailbox.done(batch, decided.outcomes)
 
     async def _decided(self, batch: tuple[Message, ...]) -> Decided:
@@ -229,11 +224,9 @@ class GovernedAction:
             reason=reason,
             now=workflow.now(),
         )
-        _, cancel_came = await to_its_end(
-            workflow.execute_local_activity_method(Opening.record_state, record, **options.LEDGER_STEP)
-        )
-        if cancel_came and (self._state, Event.CANCELLED) in TRANSITIONS:
-            raise asyncio.CancelledError
+        await to_its_end(workflow.execute_local_activity_method(Opening.record_state, record, **options.LEDGER_STEP))
+        if (self._state, Event.CANCELLED) in TRANSITIONS:
+            honour_cancel()
 
     def _enter(self, event: Event, reason: str) -> None:
         """Go where the table says, and show it to operators."""
@@ -302,6 +295,17 @@ class GovernedAction:
     def timeline(self) -> list[Step]:
         """The states the run went through."""
         return self._timeline
+
+
+async def _done(step: Awaitable[Done], failure: str = "step_failed") -> Done:
+    """A step on the way to the proposal: its failure is the run's end, and a cancel is honoured however it ended."""
+    try:
+        result = await step
+    except STEP_FAILURES as error:
+        honour_cancel()
+        raise GaveUp(_code(error, failure)) from None
+    honour_cancel()
+    return result
 
 
 def _code(error: ActivityError | ApplicationError, fallback: str) -> str:

@@ -78,7 +78,7 @@ def _temporal(error: BaseException) -> str | None:
         RPCStatusCode.DEADLINE_EXCEEDED: "the Temporal server did not answer in time; is a worker running?",
         RPCStatusCode.PERMISSION_DENIED: "the Temporal server does not allow this; check TEMPORAL_API_KEY or TLS files",
         RPCStatusCode.UNAUTHENTICATED: "the Temporal server does not know us; check TEMPORAL_API_KEY or TLS files",
-        RPCStatusCode.NOT_FOUND: f"no such run works on the Temporal server ({_first_line(error)}); see: starter.py status",
+        RPCStatusCode.NOT_FOUND: f"no such run is open on the Temporal server ({_first_line(error)})",
         RPCStatusCode.RESOURCE_EXHAUSTED: "the Temporal server is overloaded; try again later",
     }
     return words.get(error.status, f"the Temporal server refused: {_first_line(error)}")

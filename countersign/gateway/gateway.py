@@ -132,9 +132,9 @@ class Gateway:
         except Conflict as conflict:
             raise NotAuthorised("claim_refused", conflict.message) from None
         except Unavailable:
-            # Either somebody else holds the claim, which is an answer, or the ledger is away, which is not.
+            # Either somebody else holds the claim, or has just settled it, which are answers, or the ledger is away.
             held = self._stored(approval)
-            if held is None or held.claimed_until <= now:
+            if held is None or (held.status == ExecutionStatus.INTENDED and held.claimed_until <= now):
                 raise
             return held, False
         if execution.status == ExecutionStatus.EXECUTED:

@@ -7,13 +7,14 @@ import sqlite3
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import Unavailable
-from countersign.domain.execution import ExecutionStatus
+from countersign.domain.execution import Execution, ExecutionStatus
 from countersign.domain.proposal import Approval, ApprovalStatus
 from countersign.gateway.file_channel import FileChannel
 from countersign.gateway.gateway import CLAIM_MARGIN
@@ -117,6 +118,23 @@ def test_while_another_attempt_holds_the_claim_nothing_is_sent_or_looked_up(
         assert (result.status, code(result)) == (UNKNOWN, "in_progress")
         assert claim.claimed_until.isoformat() in result.reason
     assert publisher.calls("POST") + publisher.calls("GET") == []
+
+
+@pytest.mark.guarantee("G31", "G33")
+def test_another_attempt_that_finishes_while_this_one_is_told_to_wait_is_the_answer(
+    world: World, press: HttpChannel, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approval = world.granted()
+    other, claim = world.gateway(press), world.ledger.executions.claim
+
+    def held_and_then_finished(*claimed: Any) -> Execution:
+        monkeypatch.setattr(world.ledger.executions, "claim", claim)
+        execute(other, approval)
+        raise Unavailable("held by another attempt when it was asked for")
+
+    monkeypatch.setattr(world.ledger.executions, "claim", held_and_then_finished)
+    assert execute(world.gateway(press), approval).status == EXECUTED
+    assert len(publisher.calls("POST")) == 1
 
 
 @pytest.mark.guarantee("G31")
