@@ -1,0 +1,138 @@
+"""Messages that come at once, too early, too late or under another name: each is ruled on, and its sender told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from countersign.domain.audit import AuditRecord
+from countersign.domain.decision import Outcome, Ruling
+from countersign.domain.identity import workflow_id
+from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.run import RunStatus
+from countersign.domain.state import State
+from tests.support.installation import Installation
+from tests.support.waiting import until_messages, until_state
+from workflows.governed_action import GovernedAction
+from workflows.names import RUN_QUEUE
+
+UNSIGNED = {"statement": "a.b.c"}
+
+
+async def ask(run: WorkflowHandle[Any, Any], message: dict[str, str], name: str = "decide") -> Outcome:
+    outcome: Outcome = await run.execute_update(name, message, result_type=Outcome)
+    return outcome
+
+
+def rulings(installation: Installation, operation: str) -> list[AuditRecord]:
+    """What the ledger recorded of every message."""
+    records = installation.ledger.audit.records("acme", operation)
+    return [record for record in records if record.type.startswith("decision.")]
+
+
+@pytest.mark.guarantee("G10", "G17", "G47")
+async def test_of_twenty_decisions_at_once_one_settles_and_each_sender_is_told(installation: Installation) -> None:
+    async with installation.workers("agent"):
+        run = await installation.start("op-1")
+        await until_state(run, State.WAITING_APPROVAL)
+        proposal = installation.proposal("op-1")
+        messages = [
+            installation.decision(proposal, person, decision)
+            for person in ("bob", "carl")
+            for decision in ("approve", "reject", "approve", "reject", "approve")
+            for _ in range(2)
+        ]
+        by_update, by_signal = messages[::2], messages[1::2]
+        answers, *_ = await asyncio.gather(
+            asyncio.gather(*(ask(run, message) for message in by_update)),
+            *(run.signal("decide", message) for message in by_signal),
+        )
+        await until_messages(run, len(messages))
+        async with installation.workers("gateway"):
+            result = await run.result()
+    recorded = rulings(installation, "op-1")
+    assert len(recorded) == len(messages)
+    (settling,) = [record for record in recorded if record.type == "decision.accepted"]
+    others = {record.detail["ruling"] for record in recorded if record is not settling}
+    assert others <= {Ruling.ALREADY_SETTLED, Ruling.ALREADY_VOTED}
+    assert len(answers) == len(by_update)
+    granted = settling.detail["decision"] == "approve"
+    assert result.state == (State.SUCCEEDED if granted else State.REJECTED)
+    assert len(installation.published()) == int(granted)
+
+
+async def test_an_update_that_races_the_end_is_answered_or_refused_and_never_left_waiting(
+    sqlite_installation: Installation,
+) -> None:
+    async def asked_until_the_end(run: WorkflowHandle[Any, Any]) -> int:
+        answered = 0
+        while True:
+            try:
+                outcome = await ask(run, UNSIGNED)
+            except WorkflowUpdateFailedError:
+                continue  # the run ended in the moment between taking the update and ruling on it
+            except RPCError as gone:
+                assert gone.status == RPCStatusCode.NOT_FOUND
+                return answered
+            assert outcome.ruling == Ruling.BAD_STATEMENT
+            answered += 1
+
+    async with sqlite_installation.workers(), asyncio.timeout(60):
+        run = await sqlite_installation.start("op-1", channel="internal")
+        answers = await asyncio.gather(*(asked_until_the_end(run) for _ in range(5)))
+        result = await run.result()
+    assert result.state == State.SUCCEEDED
+    assert len(rulings(sqlite_installation, "op-1")) >= sum(answers) > 0
+
+
+async def test_an_update_of_another_name_is_told_which_names_there_are(sqlite_installation: Installation) -> None:
+    async with sqlite_installation.workers("agent"):
+        run = await sqlite_installation.start("op-1")
+        await until_state(run, State.WAITING_APPROVAL)
+        outcome = await ask(run, sqlite_installation.decision(sqlite_installation.proposal("op-1"), "bob"), "approve")
+        status = await run.query("status", result_type=RunStatus)
+    assert outcome.ruling == Ruling.UNKNOWN_MESSAGE
+    assert "'decide'" in outcome.detail
+    assert (status.state, status.refused) == (State.WAITING_APPROVAL, 1)
+
+
+@pytest.mark.guarantee("G16", "G47")
+async def test_a_decision_sent_together_with_the_start_is_recorded_and_decides_nothing(
+    sqlite_installation: Installation,
+) -> None:
+    async with sqlite_installation.workers("agent"):
+        first = await sqlite_installation.start("op-1")
+        await until_state(first, State.WAITING_APPROVAL)
+        early = sqlite_installation.decision(sqlite_installation.proposal("op-1"), "bob", operation="op-2")
+        order = sqlite_installation.register("op-2")
+        run = await sqlite_installation.client.start_workflow(
+            GovernedAction.run,
+            order,
+            id=workflow_id("acme", "op-2"),
+            task_queue=RUN_QUEUE,
+            start_signal="decide",
+            start_signal_args=[early],
+        )
+        status = await until_state(run, State.WAITING_APPROVAL)
+        await until_messages(run, 1)
+    assert status.messages == 1
+    (record,) = rulings(sqlite_installation, "op-2")
+    assert record.detail["ruling"] in (Ruling.NOTHING_PENDING, Ruling.NOT_THIS_APPROVAL)
+    current = sqlite_installation.ledger.approvals.current("acme", "op-2")
+    assert current is not None
+    assert current.status == ApprovalStatus.PENDING
+
+
+async def test_a_run_of_an_operation_that_nobody_registered_ends_and_says_so(
+    sqlite_installation: Installation,
+) -> None:
+    order = sqlite_installation.register("op-1").model_copy(update={"operation": "op-9"})
+    async with sqlite_installation.workers("agent"), asyncio.timeout(30):
+        run = await sqlite_installation.start_unchecked(order)
+        result = await run.result()
+    assert (result.state, result.reason) == (State.FAILED, "not_found")
+    assert sqlite_installation.published() == []
