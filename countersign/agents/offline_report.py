@@ -150,7 +150,8 @@ def literal(text: str) -> str:
 def plan(description: Description, language: Language) -> list[Statement]:
     """Every statement that can be made, in the order of the text."""
     pen = _Pen(language)
-    measures = list(_measures(description))[:MAX_MEASURES]
+    # What somebody declared a unit or currency for is what the data is about; the rest follows in the file's order.
+    measures = sorted(_measures(description), key=lambda measure: not measure.unit)[:MAX_MEASURES]
     day = next((column for column in description.columns if column.type == "date" and column.has_values), None)
     statements = [_rows(pen)]
     statements += [_period(pen, day)] if day else []

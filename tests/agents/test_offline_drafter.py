@@ -136,6 +136,13 @@ async def test_of_groups_that_share_the_first_place_none_is_called_the_largest(
     assert "The total of “amount” is 12." in sentences(draft)
 
 
+async def test_what_a_unit_is_declared_for_comes_first(agent: DeepAgentDrafter, tables: Tables) -> None:
+    rows = "carrier,hour,minute,second,wait,distance\nUA,1,2,3,4,100\nDL,5,6,7,8,300\n"
+    draft = await drafted(agent, tables.open(rows, {"distance": {"type": "number", "unit": "miles"}}))
+
+    assert "The total of “distance” is 400 miles." in sentences(draft)
+
+
 async def test_a_year_is_shown_as_a_year_and_not_added_up(agent: DeepAgentDrafter, tables: Tables) -> None:
     draft = await drafted(agent, tables.open(*ODD_TABLES["identifiers"]))
 
