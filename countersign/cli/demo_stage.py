@@ -71,7 +71,8 @@ def _settings() -> Settings:
     given = load_settings()
     home = (given.home / "demo").resolve()
     home.mkdir(parents=True, exist_ok=True)
-    return given.model_copy(update={"home": home, "policies": given.policies.resolve()})
+    # An installation of its own: a ledger that DATABASE_URL names and that is in use refuses the demo's persons.
+    return given.model_copy(update={"home": home, "policies": given.policies.resolve(), "installation": "demo"})
 
 
 def _environment(settings: Settings, address: str) -> None:
@@ -80,6 +81,7 @@ def _environment(settings: Settings, address: str) -> None:
         del os.environ[name]
     os.environ.update(
         COUNTERSIGN_HOME=str(settings.home),
+        COUNTERSIGN_INSTALLATION=settings.installation,
         COUNTERSIGN_POLICIES=str(settings.policies),
         TEMPORAL_ADDRESS=address,
         TEMPORAL_CONFIG_FILE=os.devnull,

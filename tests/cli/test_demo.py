@@ -88,3 +88,17 @@ def test_it_runs_alone_and_when_interrupted_stops_all_that_it_started(
     assert demo.wait(60) == 130
     assert "Traceback" not in demo.output
     assert left_running(home) == []
+
+
+@pytest.mark.timeout(120)
+def test_it_brings_no_persons_into_the_ledger_of_another_installation(home: dict[str, str], tmp_path: Path) -> None:
+    in_use = home | {"DATABASE_URL": f"sqlite:///{tmp_path / 'in-use.db'}"}
+    assert starter(in_use, "directory", "apply", "policies/directory.yaml", "--yes").returncode == 0
+    before = starter(in_use, "audit", "show", "--tenant", "acme").stdout
+
+    shown = starter(in_use, "demo", "--yes")
+
+    assert shown.returncode == 1
+    assert "installation" in shown.stderr
+    assert starter(in_use, "audit", "show", "--tenant", "acme").stdout == before
+    assert left_running(home) == []
