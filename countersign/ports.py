@@ -61,7 +61,10 @@ class Operations(Protocol):
         ...
 
     def move(self, tenant: str, operation: str, state: State, reason: str, now: datetime) -> None:
-        """Record where the run stands (audit `run.<state>`); a repeat of the same state and reason records nothing."""
+        """Record where the run stands (audit `run.<state>`); a repeat of the same state and reason records nothing.
+
+        Conflict where the operation has ended: nobody moves a terminal state.
+        """
         ...
 
 

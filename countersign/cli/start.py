@@ -88,7 +88,8 @@ def start_operation(session: Session, order: Order, key_file: Path | None = None
     document_name(mine.operation)  # an id that no report can be published under is refused before anyone is asked
     signed = mine.model_copy(update={"statement": _signed(session, mine, key)})
     registered = session.ledger.operations.register(signed)
-    warnings = finished(_run(registered))
+    # The ledger remembers an end for longer than Temporal keeps a closed run's id from being used again.
+    warnings = [] if registered.state.terminal else finished(_run(registered))
     current = session.ledger.operations.get(registered.tenant, registered.operation)
     return Started(current, registered.statement == signed.statement, warnings)
 

@@ -48,12 +48,18 @@ class SqlOperations:
         return sorted(by_name, key=lambda one: one.registered_at, reverse=True)
 
     def move(self, tenant: str, operation: str, state: State, reason: str, now: datetime) -> None:
-        """Record where the run stands; as in ports.Operations."""
+        """Record where the run stands; as in ports.Operations.
+
+        Raises:
+            Conflict: the operation has ended; a run that was reset or started anew cannot take it up again.
+        """
         with self._store.writing(tenant) as writing:
             writing.lock_known_operation(operation)
             stored = _stored(writing.connection, tenant, operation)
             if (stored.state, stored.reason) == (state, reason):
                 return
+            if stored.state.terminal:
+                raise Conflict(f"operation {operation} has ended as {stored.state.value}; ask anew under another id")
             changed = update(operations).where(_is(tenant, operation)).values(state=state.value, reason=reason)
             writing.connection.execute(changed)
             writing.record(f"run.{state.value.lower()}", operation, "run", now, reason=reason)

@@ -109,6 +109,16 @@ def test_a_version_that_is_graded_again_keeps_both_answers_and_the_latest_counts
     assert ledger.drafts.feedback(TENANT, OPERATION, 1) == ()
 
 
+@pytest.mark.guarantee("G10")
+def test_an_operation_that_has_ended_is_never_taken_up_again(ledger: SqlLedger) -> None:
+    ledger.operations.register(operation())
+    ledger.operations.move(TENANT, OPERATION, State.REJECTED, "rejected", NOW)
+    ledger.operations.move(TENANT, OPERATION, State.REJECTED, "rejected", LATER)
+    with pytest.raises(Conflict, match="ended as REJECTED"):
+        ledger.operations.move(TENANT, OPERATION, State.RUNNING, "", LATER)
+    assert ledger.operations.get(TENANT, OPERATION).state == State.REJECTED
+
+
 def test_what_hangs_on_something_that_is_not_there_is_refused_without_a_record(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
     before = audit_types(ledger)
