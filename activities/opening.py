@@ -8,6 +8,7 @@ from activities.failures import refusals
 from activities.interfaces import Opening, OpenOrder, RunPlan, StateRecord
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import Conflict
+from countersign.domain.identity import workflow_id
 from countersign.domain.state import State
 from countersign.ports import Ledger
 from countersign.signing.statements import verify_request
@@ -29,6 +30,7 @@ class OpeningSteps(Opening):
         """See Opening."""
         run = order.run
         with refusals(self._ledger, run.tenant, run.operation, "open_run"):
+            _check_name(run.tenant, run.operation)
             stored = self._ledger.operations.get(run.tenant, run.operation)
             persons = self._ledger.directory.persons(run.tenant)
             statement, signer = verify_request(
@@ -49,4 +51,13 @@ class OpeningSteps(Opening):
     @activity.defn
     def record_state(self, record: StateRecord) -> None:
         """See Opening."""
-        self._ledger.operations.move(record.tenant, record.operation, record.state, record.reason, record.now)
+        with refusals(self._ledger, record.tenant, record.operation, "record_state"):
+            _check_name(record.tenant, record.operation)
+            self._ledger.operations.move(record.tenant, record.operation, record.state, record.reason, record.now)
+
+
+def _check_name(tenant: str, operation: str) -> None:
+    """Temporal keeps names single, so one operation has one run; anyone can start another under a name of their own."""
+    name = activity.info().workflow_id
+    if name != workflow_id(tenant, operation):
+        raise Conflict(f"operation {operation}: a run named {name[:140]!r} is not the one that may carry it out")

@@ -26,7 +26,6 @@ class ValidatingSteps(Validating):
         with refusals(self._ledger, order.tenant, order.operation, "validate"):
             request = stored_request(self._ledger, order.tenant, order.operation)
             draft = self._ledger.drafts.get(order.tenant, order.operation, order.draft_version)
-            self._evidence.verify(order.tenant, request.dataset.sha256)
             dataset = self._evidence.open(order.tenant, request.dataset)
             try:
                 violations = case.check(draft, request, dataset.single_value)

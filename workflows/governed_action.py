@@ -90,7 +90,7 @@ class GovernedAction:
         try:
             result = await self._carry()
         except GaveUp as gave_up:
-            result = await self._end(Event.GAVE_UP, str(gave_up))
+            result = await self._gave_up(str(gave_up))
         except BaseException as error:
             if not is_cancelled_exception(error):
                 raise
@@ -246,6 +246,16 @@ class GovernedAction:
             role.value_set(",".join(waiting.roles)) if waiting else role.value_unset(),
             deadline.value_set(waiting.deadline) if waiting else deadline.value_unset(),
         ]
+
+    async def _gave_up(self, reason: str) -> RunResult:
+        is_open = self._state != State.CREATED
+        try:
+            return await self._end(Event.GAVE_UP, reason)
+        except STEP_FAILURES:
+            if is_open:
+                raise
+            # Nobody registered the operation, or it is another run's: the refused opening is all the record there is.
+            return RunResult(state=self._state, reason=self._reason)
 
     async def _end(self, event: Event, reason: str) -> RunResult:
         await self._move(event, reason)

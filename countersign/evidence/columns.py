@@ -100,17 +100,21 @@ class Counted:
 
 
 def count_facts(connection: duckdb.DuckDBPyConnection, table: str, name: str, form: NumberFormat) -> Counted:
-    """The facts about column `name` of the table of texts `table`."""
-    text = identifier(name)
+    """The facts about column `name` of the table of texts `table`.
+
+    Patterns cost more than grouping, and most columns repeat their values: each different one is looked at once.
+    """
+    text = "value"
     plain = plain_text(text, form)
     numeric = f"FILTER ({matches(text, number_pattern(form))})"
     tests = [PLAIN_NUMBER, LEADING_ZERO, NEGATIVE_ZERO, ISO_DATE, LIKE_NUMBER, LIKE_DATE]
-    counts = ", ".join(f"count(*) FILTER ({matches(text, pattern)})" for pattern in tests)
+    counts = ", ".join(f"coalesce(sum(times) FILTER ({matches(text, pattern)}), 0)::BIGINT" for pattern in tests)
     row = connection.execute(
-        f"SELECT count({text}), {counts},"
+        f"SELECT coalesce(sum(times) FILTER (value IS NOT NULL), 0)::BIGINT, {counts},"
         f" coalesce(max(length(ltrim(split_part({plain}, '.', 1), '-'))) {numeric}, 0),"
         f" coalesce(min(length(split_part({plain}, '.', 2))) {numeric}, 0),"
-        f" coalesce(max(length(split_part({plain}, '.', 2))) {numeric}, 0) FROM {table}"
+        f" coalesce(max(length(split_part({plain}, '.', 2))) {numeric}, 0)"
+        f" FROM (SELECT {identifier(name)} AS value, count(*) AS times FROM {table} GROUP BY ALL)"
     ).fetchone()
     assert row is not None
     return Counted(*row)

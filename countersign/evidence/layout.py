@@ -11,6 +11,7 @@ import csv
 import hashlib
 import io
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,64 +23,85 @@ from countersign.evidence.store import changed
 
 MAX_COLUMNS = 1_000
 
-_BLOCK = 4 << 20
+_BLOCK = 256 << 10
 _BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A file in UTF-8 with records of equal length."""
+    """A file in UTF-8 with records of equal length, once `records` says so."""
 
     path: Path
     names: tuple[str, ...]
     delimiter: str
     quoted: bool
     """Whether the file uses the quote character at all."""
-    records: int
-    """How many data records there are."""
+    counted: Future[int]
+
+    @property
+    def records(self) -> int:
+        """How many data records there are; waits until all bytes are checked, and nothing read before counts.
+
+        Raises:
+            DataRefused: other bytes than the hash names, not UTF-8, NUL, unequal records.
+        """
+        return self.counted.result()
 
 
-def lay_out(path: Path, sha256: str, schema: DatasetSchema, scratch: Path) -> Layout:
-    """Check the bytes of the file `path` and its records; where DuckDB needs a cleaner copy, it goes to `scratch`.
+def lay_out(path: Path, sha256: str, schema: DatasetSchema, scratch: Path, beside: Executor) -> Layout:
+    """Check the header of the file `path`, and its bytes and records on `beside`, while DuckDB can read it already.
+
+    Where DuckDB needs a cleaner copy, it goes to `scratch`, and all bytes are checked at return.
 
     Raises:
-        DataRefused: other bytes than `sha256` names, wrong encoding, NUL, a bad header, stray quotes, unequal records.
+        DataRefused: an encoding or header that is wrong; with quotes or another encoding, also what `records` refuses.
     """
     text = _in_utf8(path, sha256, schema.encoding, scratch)
     names, line_end = _header(text, schema)
-    shape = Shape(len(names), schema.delimiter, line_end)
-    quoted = _scan(text, sha256 if text == path else None, shape)
-    if quoted:
-        copy = scratch / "records.csv"
-        shape = Shape(len(names), schema.delimiter, b"\n")
-        unify_line_ends(text, schema.delimiter, copy, shape)
-        text = copy
+    pinned = sha256 if text == path else None
+    if not any(b'"' in block for block in _blocks(text)):
+        shape = Shape(len(names), schema.delimiter, line_end)
+        return Layout(text, names, schema.delimiter, False, beside.submit(_check_plain, text, pinned, shape))
+    _scan(text, pinned)
+    copy = scratch / "records.csv"
+    shape = Shape(len(names), schema.delimiter, b"\n")
+    unify_line_ends(text, schema.delimiter, copy, shape)
+    counted: Future[int] = Future()
+    counted.set_result(_whole_records(copy, shape))
+    return Layout(copy, names, schema.delimiter, True, counted)
+
+
+def _check_plain(text: Path, sha256: str | None, shape: Shape) -> int:
+    """The number of data records of a file without quotes."""
+    _scan(text, sha256, shape)
     if not shape.regular:
-        if not quoted:
-            check_line_ends(text)
-        raise broken_record(text, schema.delimiter, len(names), "its records are not alike")
+        check_line_ends(text)
+    return _whole_records(text, shape)
+
+
+def _whole_records(text: Path, shape: Shape) -> int:
+    if not shape.regular:
+        raise broken_record(text, shape.delimiter, shape.width, "its records are not alike")
     if shape.records < 2:
         raise DataRefused("the file has a header line and no records; a dataset needs at least one")
-    return Layout(text, names, schema.delimiter, quoted, shape.records - 1)
+    return shape.records - 1
 
 
-def _scan(path: Path, sha256: str | None, shape: Shape) -> bool:
-    """Read all bytes once: hash, UTF-8, and the shape as long as no quote appears; return whether one did."""
+def _scan(path: Path, sha256: str | None, shape: Shape | None = None) -> None:
+    """Read all bytes once: hash, UTF-8, and the shape of a file without quotes."""
     digest, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
-    quoted, last = False, b""
+    last = b""
     for last in _blocks(path):
         digest.update(last)
         _check_text(last, decoder, path)
-        quoted = quoted or b'"' in last
-        if not quoted:
+        if shape is not None:
             shape.take(last)
     if decoder.getstate()[0]:
         raise DataRefused("the file ends inside a character; it is cut off or not UTF-8: declare its encoding")
     if sha256 is not None and f"sha256:{digest.hexdigest()}" != sha256:
         raise changed(sha256)
-    if not quoted:
+    if shape is not None:
         shape.finish(last.endswith(b"\n"))
-    return quoted
 
 
 def _check_text(block: bytes, decoder: codecs.IncrementalDecoder, path: Path) -> None:

@@ -2,11 +2,13 @@
 
 Two ways lead to the same table. The quick one guesses each column from the first records, then reads, tests and stores
 every value in one pass. Where any test fails, the careful one reads all texts first, decides over whole columns, and
-either stores them or says which row, column and value is at fault. The quick way decides nothing of its own.
+either stores them or says which row, column and value is at fault. The quick way decides nothing of its own. Beside it,
+hash, encoding and records of the file are checked; whatever they find comes before what was read meanwhile.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -34,8 +36,9 @@ def read_strictly(
         DataRefused: at the first fault, with row (data records from 1), line, column and value.
     """
     check_schema(schema)
-    layout = lay_out(path, sha256, schema, scratch)
-    columns = _quickly(connection, layout, schema) or _carefully(connection, layout, schema)
+    with ThreadPoolExecutor(1, "bytes") as beside:
+        layout = lay_out(path, sha256, schema, scratch, beside)
+        columns = _quickly(connection, layout, schema) or _carefully(connection, layout, schema)
     faults.check_currencies(connection, layout, columns)
     return columns
 
@@ -55,6 +58,7 @@ def _quickly(connection: duckdb.DuckDBPyConnection, layout: Layout, schema: Data
 
 
 def _carefully(connection: duckdb.DuckDBPyConnection, layout: Layout, schema: DatasetSchema) -> tuple[Column, ...]:
+    records = layout.records  # what is wrong with the bytes is said before what is wrong with a value
     try:
         connection.execute(f"CREATE TABLE texts AS FROM {_texts(layout)}")
     except duckdb.InvalidInputException as error:
@@ -63,7 +67,7 @@ def _carefully(connection: duckdb.DuckDBPyConnection, layout: Layout, schema: Da
     faults.check_values(connection, layout, columns)
     connection.execute(f"CREATE TABLE data AS {_typed(columns, 'texts')}")
     connection.execute("DROP TABLE texts")
-    if _count(connection) != layout.records:
+    if _count(connection) != records:
         raise _unreadable(layout, "records were lost")
     return columns
 
@@ -89,18 +93,20 @@ def _decided(
 
 def _misjudged(connection: duckdb.DuckDBPyConnection, columns: tuple[Column, ...]) -> bool:
     """Whether a column that was guessed to be text looks otherwise as a whole."""
-    tests = []
-    for column in columns:
-        if column.kind == "text" and column.declared is None:
-            text = identifier(column.name)
-            odd = f"CASE WHEN {text} >= 'a' AND {text} < '{{' THEN false ELSE {matches(text, _ODD)} END"
-            tests.append(f"2 * count(*) FILTER ({odd}) >= greatest(count({text}), 1)")
-    row = connection.execute(f"SELECT {' OR '.join(tests)} FROM data").fetchone() if tests else None
-    return row is not None and bool(row[0])
+    guessed = [identifier(each.name) for each in columns if each.kind == "text" and each.declared is None]
+    return any(_looks_otherwise(connection, text) for text in guessed)
 
 
-def _count(connection: duckdb.DuckDBPyConnection) -> int:
-    row = connection.execute("SELECT count(*) FROM data").fetchone()
+def _looks_otherwise(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
+    filled = _count(connection, f"{text} IS NOT NULL")
+    unlike = f"({text} < 'a' OR {text} >= '{{')"
+    if 2 * _count(connection, unlike) < max(filled, 1):  # DuckDB knows this from its ranges, mostly without a look
+        return False
+    return 2 * _count(connection, f"{unlike} AND {matches(text, _ODD)}") >= max(filled, 1)
+
+
+def _count(connection: duckdb.DuckDBPyConnection, condition: str = "true") -> int:
+    row = connection.execute(f"SELECT count(*) FROM data WHERE {condition}").fetchone()
     return int(row[0]) if row else 0
 
 

@@ -22,6 +22,8 @@ class Shape:
     def __init__(self, width: int, delimiter: str, line_end: bytes) -> None:
         self.records = 0
         self.regular = True
+        self.width = width
+        self.delimiter = delimiter
         self._unit = delimiter.encode() * (width - 1) + line_end
         self._line_end = line_end
         self._others = bytes(code for code in range(256) if code not in b"\r\n" + delimiter.encode())

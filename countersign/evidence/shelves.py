@@ -1,7 +1,8 @@
 """The stored datasets of all tenants, a shelf for each: the same bytes of two tenants are two things (G09).
 
 Readings are shared: drafting, checking and the next version's rounds ask the same pinned bytes, and reading millions of
-rows takes seconds. A reading is of the bytes whose hash it compared, so sharing it cannot change what it says.
+rows takes seconds. A reading is of the bytes whose hash it compared, so sharing it cannot change what it says; each
+opening compares the hash of the stored bytes all the same, so that evidence which was changed since is not relied on.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Shelves:
                 if reading.dataset is None:
                     cache = self._root / tenant / "readings"
                     reading.dataset = Dataset.open(path, dataset.sha256, dataset.schema_, cache=cache)
+                else:
+                    self.verify(tenant, dataset.sha256)
                 return SharedDataset(reading.dataset, self, name)
         except BaseException:
             self.give_back(name)

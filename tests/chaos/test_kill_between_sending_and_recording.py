@@ -6,50 +6,28 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
-from countersign.domain.decision import Outcome
 from countersign.domain.state import State
 from tests.support.installation import Installation
 from tests.support.processes import Processes
 from tests.support.publisher import Publisher, running_publisher
-from tests.support.waiting import eventually, until_state
-
-TOKEN = "press-token-5b1f"
-
-
-def with_http_channel(installation: Installation, folder: Path, url: str) -> Installation:
-    """The same installation with a `press` channel at `url` in place of the public folder."""
-    changed = installation.with_policy(folder)
-    path = changed.settings.policies / "channels.yaml"
-    channels = yaml.safe_load(path.read_text())
-    channels["channels"]["public"] = {
-        "kind": "http",
-        "url": url,
-        "token_env": "PRESS_TOKEN",
-        "side_effect": "external_publication",
-        "reversibility": "correctable",
-    }
-    path.write_text(yaml.safe_dump(channels))
-    return changed
+from tests.support.waiting import eventually
+from tests.workflow.press import TOKEN, approved, with_http_channel
 
 
 @pytest.mark.guarantee("G36", "G37")
 async def test_gateway_killed_while_the_answer_is_on_its_way_publishes_once(
-    installation: Installation, processes: Processes, tmp_path: Path
+    sqlite_installation: Installation, processes: Processes, tmp_path: Path
 ) -> None:
     publisher = Publisher(tmp_path / "press.db", TOKEN)
     publisher.fail_next("answer_late")
     with running_publisher(publisher) as url:
-        press = with_http_channel(installation, tmp_path, url)
+        press = with_http_channel(sqlite_installation, tmp_path, url)
         environment = {**press.environment(), "PRESS_TOKEN": TOKEN}
         gateway = [sys.executable, "worker.py", "--role", "gateway"]
         async with press.workers("agent"):
             first = processes.start(gateway, env=environment)
-            run = await press.start("op-1")
-            await until_state(run, State.WAITING_APPROVAL)
-            decision = press.decision(press.proposal("op-1"), "bob")
-            await run.execute_update("decide", decision, result_type=Outcome)
+            run = await approved(press, "op-1")
             await eventually(lambda: len(publisher.effects()) == 1)
             first.kill()
             processes.start(gateway, env=environment)

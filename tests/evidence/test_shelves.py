@@ -67,3 +67,16 @@ def test_refused_data_is_refused_every_time_and_leaves_nothing(shelves: Shelves,
         with pytest.raises(DataRefused):
             shelves.open("acme", dataset)
     assert readings_on_disk(tmp_path) == 0
+
+
+@pytest.mark.guarantee("G14")
+def test_evidence_changed_after_the_first_reading_is_not_opened_again(shelves: Shelves, tmp_path: Path) -> None:
+    dataset = stored(shelves, tmp_path, "a\n1\n")
+    reading = shelves.open("acme", dataset)
+    digest = dataset.sha256.removeprefix("sha256:")
+    place = tmp_path / "evidence" / "acme" / digest[:2] / digest
+    place.chmod(0o600)
+    place.write_text("a\n2\n")
+    with pytest.raises(DataRefused, match="was changed"):
+        shelves.open("acme", dataset)
+    assert reading.single_value("SELECT a FROM data").text == "1"

@@ -125,14 +125,3 @@ async def test_a_decision_sent_together_with_the_start_is_recorded_and_decides_n
     current = sqlite_installation.ledger.approvals.current("acme", "op-2")
     assert current is not None
     assert current.status == ApprovalStatus.PENDING
-
-
-async def test_a_run_of_an_operation_that_nobody_registered_ends_and_says_so(
-    sqlite_installation: Installation,
-) -> None:
-    order = sqlite_installation.register("op-1").model_copy(update={"operation": "op-9"})
-    async with sqlite_installation.workers("agent"), asyncio.timeout(30):
-        run = await sqlite_installation.start_unchecked(order)
-        result = await run.result()
-    assert (result.state, result.reason) == (State.FAILED, "not_found")
-    assert sqlite_installation.published() == []

@@ -9,11 +9,13 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from countersign.domain.decision import Outcome, Ruling
-from countersign.domain.proposal import Proposal
+from countersign.domain.proposal import ApprovalStatus, Proposal
 from countersign.domain.run import ProposalView
 from countersign.domain.state import State
 from tests.support.installation import Installation
 from tests.support.waiting import until_state
+from workflows.governed_action import GovernedAction
+from workflows.names import RUN_QUEUE
 
 
 def audit_types(installation: Installation, operation: str) -> list[str]:
@@ -115,6 +117,34 @@ async def test_a_run_started_for_another_request_than_the_signed_one_does_nothin
         result = await run.result()
     assert (result.state, result.reason) == (State.FAILED, "conflict")
     assert installation.published() == []
+
+
+async def test_a_run_of_an_operation_that_nobody_registered_ends_and_says_so(sqlite_installation: Installation) -> None:
+    order = sqlite_installation.register("op-1").model_copy(update={"operation": "op-9"})
+    async with sqlite_installation.workers("agent"):
+        run = await sqlite_installation.start_unchecked(order)
+        result = await run.result()
+    assert (result.state, result.reason) == (State.FAILED, "not_found")
+    assert "step.failed" in audit_types(sqlite_installation, "op-9")
+
+
+@pytest.mark.guarantee("G23")
+async def test_a_run_under_another_name_neither_carries_out_an_operation_nor_moves_it(
+    sqlite_installation: Installation,
+) -> None:
+    async with sqlite_installation.workers("agent"):
+        run = await sqlite_installation.start("op-1")
+        await until_state(run, State.WAITING_APPROVAL)
+        order = sqlite_installation.register("op-1")
+        other = await sqlite_installation.client.start_workflow(
+            GovernedAction.run, order, id="acme:op-1-again", task_queue=RUN_QUEUE
+        )
+        result = await other.result()
+    assert (result.state, result.reason) == (State.FAILED, "conflict")
+    assert sqlite_installation.ledger.operations.get("acme", "op-1").state == State.WAITING_APPROVAL
+    current = sqlite_installation.ledger.approvals.current("acme", "op-1")
+    assert current is not None
+    assert current.status == ApprovalStatus.PENDING
 
 
 async def test_search_attributes_say_who_must_act_until_when(installation: Installation) -> None:
