@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from activities.interfaces import RunPlan
 from countersign.cases.report import case
 from countersign.domain.channel import ChannelConfig, Channels
-from countersign.domain.errors import ConfigurationRefused
+from countersign.domain.errors import ConfigurationRefused, Conflict
 from countersign.domain.policy import Policy
 from countersign.domain.rubric import Rubric
 from countersign.ports import Effects, Evidence, Ledger
@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 def installation_key(settings: Settings) -> Ed25519PrivateKey:
     """The key that signs audit checkpoints; made at the first use."""
     path = settings.keys_folder / "installation.pem"
-    return read_key_file(path) if path.exists() else new_key_file(path)
+    try:
+        # Another process may make it between a look and this.
+        return read_key_file(path) if path.exists() else new_key_file(path)
+    except Conflict:
+        return read_key_file(path)
 
 
 def open_ledger(settings: Settings) -> Ledger:

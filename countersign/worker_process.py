@@ -105,9 +105,14 @@ def _both(settings: Settings) -> int:
     without_models = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     children = [_child("agent", without_secrets), _child("gateway", without_models)]
 
+    stopping = threading.Event()
+
     def stop(*_: object) -> None:
-        for child in children:
-            child.terminate()
+        # Once only: a second signal would end a child that has given up its handler already, and not in order.
+        if not stopping.is_set():
+            stopping.set()
+            for child in children:
+                child.terminate()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)

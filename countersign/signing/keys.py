@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import tempfile
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -41,8 +42,11 @@ def new_key_file(path: Path) -> Ed25519PrivateKey:
     key = Ed25519PrivateKey.generate()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        # Linked when it is whole: a reader never meets half a key, and of two makers one succeeds.
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as file:
             file.write(_pem(key))
+            file.flush()
+            os.link(file.name, path)
     except FileExistsError:
         raise Conflict(f"key file {path} exists; choose another name or remove it first") from None
     except OSError as error:

@@ -89,8 +89,9 @@ def assignment_in(request: dict[str, Any]) -> dict[str, Any]:
 
 def _version(drafts: Sequence[Turn], request: dict[str, Any]) -> int:
     earlier = assignment_in(request)["earlier_draft"]
-    bodies = [turn.calls[0][1]["body"] for turn in drafts]
-    return 0 if earlier is None else bodies.index(earlier["body"]) + 1
+    if earlier is None:
+        return 0
+    return 1 + next(at for at, turn in enumerate(drafts) if turn.calls[0][1]["body"] == earlier["body"])
 
 
 def asking(installation: Installation, server: ModelServer) -> Installation:

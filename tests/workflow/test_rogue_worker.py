@@ -1,0 +1,181 @@
+"""Workers and clients that lie: whatever they tell a run, the gateway looks for itself and sends nothing (G22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from temporalio import activity, workflow
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from activities.interfaces import (
+    Checked,
+    Decided,
+    DraftWritten,
+    EffectOrder,
+    Executing,
+    Graded,
+    MessageBatch,
+    OpenOrder,
+    Proposed,
+    ProposeOrder,
+    RunPlan,
+    StateRecord,
+    StepOrder,
+)
+from countersign import bootstrap
+from countersign.domain.decision import Outcome, Ruling
+from countersign.domain.execution import EffectResult
+from countersign.domain.policy import Answer
+from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.rubric import Verdict
+from countersign.domain.run import RunResult
+from countersign.domain.state import State
+from countersign.worker_process import worker
+from tests.support.installation import Installation
+from tests.support.waiting import until_state
+from workflows import options
+from workflows.governed_action import GovernedAction
+from workflows.names import RUN_QUEUE
+
+HASH = "sha256:" + "0" * 64
+
+
+class Liar:
+    """Steps under our names that say whatever leads to an effect; `approval_id` is the one they claim."""
+
+    def __init__(self, approval_id: str, answer: Answer) -> None:
+        self._approval_id = approval_id
+        self.answer = answer
+
+    @activity.defn
+    def open_run(self, order: OpenOrder) -> RunPlan:  # noqa: ARG002 - a liar looks at nothing
+        return RunPlan(max_rounds=1, max_grader_tries=1)
+
+    @activity.defn
+    def record_state(self, record: StateRecord) -> None:
+        """Record nothing."""
+
+    @activity.defn
+    def draft(self, order: StepOrder) -> DraftWritten:  # noqa: ARG002
+        return DraftWritten(content=HASH, model="liar")
+
+    @activity.defn
+    def validate(self, order: StepOrder) -> Checked:  # noqa: ARG002
+        return Checked(codes=())
+
+    @activity.defn
+    def grade(self, order: StepOrder) -> Graded:  # noqa: ARG002
+        return Graded(verdict=Verdict.SATISFIED, model="liar")
+
+    @activity.defn
+    def propose(self, order: ProposeOrder) -> Proposed:  # noqa: ARG002
+        later = datetime.now(UTC) + timedelta(hours=1)
+        return Proposed(
+            answer=self.answer, approval_id=self._approval_id, approval_version=1, action_hash=HASH, view=HASH,
+            roles=("reviewer",), status=ApprovalStatus.PENDING, deadline=later, execute_by=later,
+        )  # fmt: skip
+
+    @activity.defn
+    def decide(self, batch: MessageBatch) -> Decided:
+        granted = Outcome(ruling=Ruling.ACCEPTED, status=ApprovalStatus.GRANTED)
+        return Decided(outcomes=tuple(granted for _ in batch.messages), status=ApprovalStatus.GRANTED)
+
+
+def with_lies(installation: Installation, liar: Liar, *names: str) -> list[Callable[..., Any]]:
+    """The steps of the drafting role, with those of these names told by the liar."""
+    honest = bootstrap.agent_activities(installation.settings, installation.ledger)
+    return [getattr(liar, step.__name__) if step.__name__ in names else step for step in honest]
+
+
+async def run_by_a_liar(installation: Installation, liar: Liar, *names: str) -> RunResult:
+    """A whole run of `op-1` by a worker that lies in these steps, with an honest gateway; a message is no signature."""
+    with ThreadPoolExecutor(8) as threads:
+        steps = with_lies(installation, liar, *names)
+        lying = worker(installation.client, RUN_QUEUE, steps, threads, workflows=[GovernedAction])
+        async with lying, installation.workers("gateway"):
+            run = await installation.start("op-1")
+            if liar.answer == Answer.PEOPLE:
+                await until_state(run, State.WAITING_APPROVAL)
+                await run.signal("decide", {"decision": "approve"})
+            result: RunResult = await run.result()
+    return result
+
+
+def assert_refused(installation: Installation, result: RunResult, reason: str) -> None:
+    """The run failed for that reason, nothing was sent, and the gateway wrote down that it refused."""
+    assert (result.state, result.reason) == (State.FAILED, reason)
+    assert_nothing_sent(installation, reason)
+
+
+def assert_nothing_sent(installation: Installation, reason: str) -> None:
+    assert installation.published() == []
+    assert installation.ledger.executions.get("acme", "op-1") is None
+    records = list(installation.ledger.audit.records("acme"))
+    (refused,) = [record for record in records if record.type == "effect.refused"]
+    assert str(refused.detail["reason"]).startswith(reason)
+    assert "effect.intended" not in [record.type for record in records]
+
+
+@pytest.mark.guarantee("G22")
+async def test_a_forged_grant_of_a_real_proposal_is_refused(sqlite_installation: Installation) -> None:
+    liar = Liar("", Answer.PEOPLE)
+    result = await run_by_a_liar(sqlite_installation, liar, "decide")
+    assert_refused(sqlite_installation, result, "approval_pending")
+
+
+ALL_STEPS = ("open_run", "record_state", "draft", "validate", "grade", "propose", "decide")
+
+
+@pytest.mark.guarantee("G22")
+@pytest.mark.parametrize("answer", [Answer.PEOPLE, Answer.BY_RULE])
+async def test_a_forged_proposal_that_no_ledger_knows_is_refused(
+    sqlite_installation: Installation, answer: Answer
+) -> None:
+    result = await run_by_a_liar(sqlite_installation, Liar("apr-forged", answer), *ALL_STEPS)
+    assert_refused(sqlite_installation, result, "approval_not_found")
+
+
+@pytest.mark.guarantee("G22", "G23")
+async def test_a_run_that_claims_the_pending_approval_of_another_is_refused(sqlite_installation: Installation) -> None:
+    async with sqlite_installation.workers("agent"):
+        victim = await sqlite_installation.start("op-2")
+        await until_state(victim, State.WAITING_APPROVAL)
+    liar = Liar(sqlite_installation.proposal("op-2").approval_id, Answer.BY_RULE)
+    result = await run_by_a_liar(sqlite_installation, liar, *ALL_STEPS)
+    assert_refused(sqlite_installation, result, "approval_pending")
+    assert sqlite_installation.ledger.executions.get("acme", "op-2") is None
+
+
+@workflow.defn
+class StraightToTheEffect:
+    """A workflow of nobody's that asks for the effect and for nothing before it."""
+
+    @workflow.run
+    async def run(self, order: EffectOrder) -> EffectResult:
+        """Ask the gateway."""
+        return await workflow.execute_activity_method(Executing.execute, order, **options.EFFECT_STEP)
+
+
+@pytest.mark.guarantee("G22", "G47")
+async def test_a_workflow_of_somebody_elses_that_asks_for_the_effect_is_refused(
+    sqlite_installation: Installation,
+) -> None:
+    client = sqlite_installation.client
+    async with sqlite_installation.workers():
+        await until_state(await sqlite_installation.start("op-1"), State.WAITING_APPROVAL)
+        order = EffectOrder(
+            tenant="acme", operation="op-1", approval_id=sqlite_installation.proposal("op-1").approval_id
+        )
+        theirs = Worker(
+            client, task_queue="theirs", workflows=[StraightToTheEffect], workflow_runner=UnsandboxedWorkflowRunner()
+        )
+        async with theirs:
+            effect = await client.execute_workflow(
+                StraightToTheEffect.run, order, id="acme:op-1-theirs", task_queue="theirs"
+            )
+    assert (effect.status, effect.reason) == (None, "approval_pending")
+    assert_nothing_sent(sqlite_installation, "approval_pending")
