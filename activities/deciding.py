@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from temporalio import activity
 
-from activities.failures import refusals
+from activities.failures import faults
 from activities.interfaces import Decided, Deciding, Message, MessageBatch, SettleOrder
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.directory import Person
@@ -41,7 +41,7 @@ class DecidingSteps(Deciding):
     @activity.defn
     def decide(self, batch: MessageBatch) -> Decided:
         """See Deciding."""
-        with refusals(self._ledger, batch.tenant, batch.operation, "decide"):
+        with faults("decide"):
             persons = self._ledger.directory.persons(batch.tenant)
             outcomes = tuple(self._ruled(batch, message, persons) for message in batch.messages)
             current = self._ledger.approvals.current(batch.tenant, batch.operation)
@@ -50,12 +50,15 @@ class DecidingSteps(Deciding):
     @activity.defn
     def settle(self, order: SettleOrder) -> ApprovalStatus:
         """See Deciding."""
-        return self._ledger.approvals.settle(order.tenant, order.approval_id, order.status, order.now)
+        with faults("settle"):
+            return self._ledger.approvals.settle(order.tenant, order.approval_id, order.status, order.now)
 
     def _ruled(self, batch: MessageBatch, message: Message, persons: Mapping[str, Person]) -> Outcome:
         try:
             token = _statement_of(message)
-            statement, signer = verify_decision(token, persons, installation=self._installation, now=batch.now)
+            statement, signer = verify_decision(
+                token, persons, installation=self._installation, now=message.received_at
+            )
         except _Unreadable as unreadable:
             return self._refused(batch, message, unreadable.outcome)
         except StatementRefused as refusal:
@@ -64,12 +67,14 @@ class DecidingSteps(Deciding):
         if (statement.tenant, statement.operation) != (batch.tenant, batch.operation):
             # Sent to many runs at once, or to the wrong one: good at most where it belongs (G20).
             return self._refused(batch, message, Outcome(ruling=Ruling.NOT_THIS_APPROVAL))
-        return self._ledger.approvals.decide(message.id, token, statement, signer, message.transport, batch.now)
+        return self._ledger.approvals.decide(
+            message.id, token, statement, signer, message.transport, message.received_at
+        )
 
     def _refused(self, batch: MessageBatch, message: Message, outcome: Outcome) -> Outcome:
         short = outcome.model_copy(update={"detail": outcome.detail[:MAX_DETAIL]})
         return self._ledger.approvals.record_refusal(
-            batch.tenant, batch.operation, message.id, message.transport, short, batch.now
+            batch.tenant, batch.operation, message.id, message.transport, short, message.received_at
         )
 
 

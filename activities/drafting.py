@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from temporalio import activity
 
+from activities.datasets import opened
 from activities.failures import refusals
+from activities.heartbeats import heartbeats
 from activities.interfaces import Drafting, DraftWritten, StepOrder
 from activities.requests import stored_request
 from countersign.domain.draft import ReportRequest
 from countersign.ports import DatasetReader, Drafter, Evidence, Ledger, Written
-
-HEARTBEAT_SECONDS = 5.0
 
 
 class DraftingSteps(Drafting):
@@ -34,22 +32,18 @@ class DraftingSteps(Drafting):
                 return await self._written(order)
 
     async def _written(self, order: StepOrder) -> DraftWritten:
-        request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
-        dataset = await asyncio.to_thread(self._evidence.open, order.tenant, request.dataset)
-        try:
-            written = await self._ask(order, request, dataset)
-        finally:
-            dataset.close()
+        """Store what the agent writes; a version that is there, after a reset say, is not written again."""
+        version = (order.tenant, order.operation, order.draft_version)
+        written = await asyncio.to_thread(self._ledger.drafts.written, *version) or await self._drafted(order)
         content = await asyncio.to_thread(
-            self._ledger.drafts.save,
-            order.tenant,
-            order.operation,
-            order.draft_version,
-            written.draft,
-            written.model,
-            datetime.now(UTC),
+            self._ledger.drafts.save, *version, written.draft, written.model, datetime.now(UTC)
         )
         return DraftWritten(content=content, model=written.model)
+
+    async def _drafted(self, order: StepOrder) -> Written:
+        request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
+        async with opened(self._evidence, order.tenant, request.dataset) as dataset:
+            return await self._ask(order, request, dataset)
 
     async def _ask(self, order: StepOrder, request: ReportRequest, dataset: DatasetReader) -> Written:
         before = order.draft_version - 1
@@ -66,26 +60,3 @@ class DraftingSteps(Drafting):
             feedback=feedback or (),
             on_progress=activity.heartbeat,
         )
-
-
-@asynccontextmanager
-async def heartbeats() -> AsyncIterator[None]:
-    """Heartbeat while the body runs; if heartbeating fails, the body must not go on unseen, so it is cancelled."""
-    body = asyncio.current_task()
-    assert body is not None
-
-    async def beat() -> None:
-        while True:
-            activity.heartbeat()
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-
-    def stop_body(beating: asyncio.Task[None]) -> None:
-        if not beating.cancelled() and beating.exception() is not None:
-            body.cancel()
-
-    beating = asyncio.create_task(beat())
-    beating.add_done_callback(stop_body)
-    try:
-        yield
-    finally:
-        beating.cancel()

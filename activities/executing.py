@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
-from activities.failures import refusals
+from activities.failures import faults
 from activities.interfaces import EffectOrder, Executing
-from countersign.domain.execution import EffectResult
-from countersign.ports import Effects, Ledger
+from countersign.domain.execution import EffectResult, ExecutionStatus
+from countersign.ports import Effects
 
 
 class ExecutingSteps(Executing):
     """Hands the approval's name to the gateway, which believes nothing else."""
 
-    def __init__(self, ledger: Ledger, effects: Effects) -> None:
-        self._ledger = ledger
+    def __init__(self, effects: Effects) -> None:
         self._effects = effects
 
     @activity.defn
     def execute(self, order: EffectOrder) -> EffectResult:
         """See Executing."""
-        with refusals(self._ledger, order.tenant, order.operation, "execute"):
+        with faults("execute"):
             return _small(self._effects.execute(order.tenant, order.approval_id))
 
     @activity.defn
     def reconcile(self, order: EffectOrder) -> EffectResult:
         """See Executing."""
-        with refusals(self._ledger, order.tenant, order.operation, "reconcile"):
-            return _small(self._effects.reconcile(order.tenant, order.approval_id))
+        with faults("reconcile"):
+            effect = _small(self._effects.reconcile(order.tenant, order.approval_id))
+        if effect.status not in (ExecutionStatus.EXECUTED, ExecutionStatus.NOT_SENT):
+            raise ApplicationError("reconcile: still unknown", type="OUTCOME_UNKNOWN")
+        return effect
 
 
 def _small(effect: EffectResult) -> EffectResult:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from temporalio import activity
 
-from activities.drafting import heartbeats
 from activities.failures import refusals
+from activities.heartbeats import heartbeats
 from activities.interfaces import Graded, Grading, StepOrder
 from activities.requests import stored_request
 from countersign.cases.report import case

@@ -15,7 +15,6 @@ from temporalio import activity
 from countersign.domain.decision import Outcome
 from countersign.domain.execution import EffectResult
 from countersign.domain.identity import Name, OperationId, TenantId
-from countersign.domain.policy import Answer
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.rubric import Verdict
 from countersign.domain.state import State
@@ -90,17 +89,16 @@ class ProposeOrder(Value):
 class Proposed(Value):
     """A proposal as the run needs to know it; everything else lies in the ledger."""
 
-    answer: Answer
-    rules: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    approval_id: str = ""
-    approval_version: int = 0
-    action_hash: str = ""
-    view: str = ""
+    approval_id: str
+    approval_version: int
+    action_hash: Sha256
+    view: Sha256
     """Hash of the reviewer's view."""
-    roles: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    status: ApprovalStatus | None = None
-    deadline: Instant | None = None
-    execute_by: Instant | None = None
+    roles: Annotated[tuple[str, ...], Field(strict=False)]
+    """The roles that are asked; none where the policy grants by rule."""
+    status: ApprovalStatus
+    deadline: Instant
+    execute_by: Instant
 
 
 class Message(Value):
@@ -114,6 +112,8 @@ class Message(Value):
     """The text of its one JSON argument; nothing if it had not that form."""
     problem: str = ""
     """What is wrong with its form, where it has none."""
+    received_at: Instant
+    """When the run took it in, by workflow time; that a deadline passes before its ruling does not make it late."""
 
 
 class MessageBatch(Value):
@@ -122,7 +122,6 @@ class MessageBatch(Value):
     tenant: TenantId
     operation: OperationId
     messages: Annotated[tuple[Message, ...], Field(strict=False)]
-    now: Instant
 
 
 class Decided(Value):
@@ -187,7 +186,7 @@ class Validating(ABC):
 
     @abstractmethod
     @activity.defn
-    def validate(self, order: StepOrder) -> Checked:
+    async def validate(self, order: StepOrder) -> Checked:
         """Recompute every figure of a version on the pinned data."""
 
 
@@ -206,7 +205,7 @@ class Proposing(ABC):
     @abstractmethod
     @activity.defn
     def propose(self, order: ProposeOrder) -> Proposed:
-        """Build the action, ask the policy, store proposal and reviewer's view."""
+        """Build the action, ask the policy, store proposal and reviewer's view; a denial is a refusal of this step."""
 
 
 class Deciding(ABC):
@@ -234,4 +233,4 @@ class Executing(ABC):
     @abstractmethod
     @activity.defn
     def reconcile(self, order: EffectOrder) -> EffectResult:
-        """Look up what became of an unknown outcome."""
+        """Look up what became of an unknown outcome; fails, to be tried again, for as long as it stays unknown."""

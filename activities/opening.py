@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities.failures import refusals
 from activities.interfaces import Opening, OpenOrder, RunPlan, StateRecord
-from countersign.domain.canonical import sha256_hex
+from activities.requests import stored_request
 from countersign.domain.errors import Conflict
 from countersign.domain.identity import workflow_id
 from countersign.domain.state import State
@@ -36,14 +36,14 @@ class OpeningSteps(Opening):
             statement, signer = verify_request(
                 stored.statement, persons, installation=self._installation, now=order.now
             )
-            request = self._ledger.documents.get(run.tenant, stored.request_hash)
+            request = stored_request(self._ledger, run.tenant, run.operation)
             if not signer.active or REQUESTER not in signer.roles:
                 raise Conflict(
                     f"operation {run.operation}: {signer.id} may not start operations; the role requester is needed"
                 )
-            signed = (statement.tenant, statement.operation, statement.request_hash, signer.id, stored.case)
-            ordered = (run.tenant, run.operation, sha256_hex(request), stored.requester, run.case)
-            if signed != ordered or run.request_hash != stored.request_hash:
+            signed = (statement.tenant, statement.operation, statement.request_hash, signer.id, request.case)
+            registered = (run.tenant, run.operation, stored.request_hash, stored.requester, stored.case)
+            if signed != registered or (run.request_hash, run.case) != (stored.request_hash, stored.case):
                 raise Conflict(f"operation {run.operation}: the run was not started for the request that was signed")
             self._ledger.operations.move(run.tenant, run.operation, State.RUNNING, "", order.now)
         return self._plan
@@ -60,4 +60,4 @@ def _check_name(tenant: str, operation: str) -> None:
     """Temporal keeps names single, so one operation has one run; anyone can start another under a name of their own."""
     name = activity.info().workflow_id
     if name != workflow_id(tenant, operation):
-        raise Conflict(f"operation {operation}: a run named {name[:140]!r} is not the one that may carry it out")
+        raise Conflict(f"operation {operation}: a run named {str(name)[:140]!r} is not the one that may carry it out")

@@ -15,9 +15,11 @@ from countersign.domain.action import Action
 from countersign.domain.canonical import canonical_bytes, digest
 from countersign.domain.channel import ChannelConfig
 from countersign.domain.draft import Draft, ReportRequest
+from countersign.domain.errors import DeniedByPolicy
 from countersign.domain.policy import Answer, Assessment, Policy, assess, duration
-from countersign.domain.proposal import Proposal
+from countersign.domain.proposal import Approval, Proposal
 from countersign.domain.rubric import Rubric, Verdict
+from countersign.domain.values import Sha256
 from countersign.ports import Ledger
 
 BY_RULE_EXECUTE_WITHIN = timedelta(hours=1)
@@ -45,15 +47,18 @@ class ProposingSteps(Proposing):
             draft = self._ledger.drafts.get(step.tenant, step.operation, step.draft_version)
             document = case.document(draft, request)
             action = self._action(order, request, draft, document)
-            assessment = assess(self._policy, action)
-            if assessment.answer == Answer.DENIED:
-                return Proposed(answer=Answer.DENIED)
-            proposal = self._proposal(order, request, draft, action, assessment)
+            proposal = self._opened_before(order) or self._proposal(order, request, draft, action)
             # Kept under the hash that the action pins, so that a later policy file does not orphan this proposal (G12).
             self._ledger.documents.put(step.tenant, canonical_bytes(self._policy.model_dump(mode="json")))
             view = self._ledger.documents.put(step.tenant, reviewers_view(proposal, draft, document))
             approval = self._ledger.approvals.open(proposal, step.run_id, view, order.now)
-            return _proposed(approval.proposal, approval.status, view)
+            return _proposed(approval, view)
+
+    def _opened_before(self, order: ProposeOrder) -> Proposal | None:
+        """What an earlier attempt of this very step proposed: a repeat has another `now`, and must show the same."""
+        current = self._ledger.approvals.current(order.step.tenant, order.step.operation)
+        same = current is not None and current.proposal.approval_id == _approval_id(order)
+        return current.proposal if current is not None and same else None
 
     def _action(self, order: ProposeOrder, request: ReportRequest, draft: Draft, document: bytes) -> Action:
         return case.action(
@@ -67,9 +72,10 @@ class ProposingSteps(Proposing):
             policy_version=self._policy.label(),
         )
 
-    def _proposal(
-        self, order: ProposeOrder, request: ReportRequest, draft: Draft, action: Action, assessment: Assessment
-    ) -> Proposal:
+    def _proposal(self, order: ProposeOrder, request: ReportRequest, draft: Draft, action: Action) -> Proposal:
+        assessment = assess(self._policy, action)
+        if assessment.answer == Answer.DENIED:
+            raise DeniedByPolicy(f"policy {self._policy.policy}: no rule allows {action.side_effect} by {action.tool}")
         deadline, execute_by = _times(order.now, assessment)
         return Proposal(
             approval_id=_approval_id(order),
@@ -119,18 +125,15 @@ def _times(now: datetime, assessment: Assessment) -> tuple[datetime, datetime]:
     return deadline, deadline + min(duration(need.execute_within) for need in assessment.needs)
 
 
-def _proposed(proposal: Proposal, status: object, view: str) -> Proposed:
-    return Proposed.model_validate(
-        {
-            "answer": proposal.assessment.answer,
-            "rules": proposal.assessment.rules,
-            "approval_id": proposal.approval_id,
-            "approval_version": proposal.approval_version,
-            "action_hash": proposal.action_hash,
-            "view": view,
-            "roles": tuple(dict.fromkeys(need.role for need in proposal.assessment.needs)),
-            "status": status,
-            "deadline": proposal.deadline,
-            "execute_by": proposal.execute_by,
-        }
+def _proposed(approval: Approval, view: Sha256) -> Proposed:
+    proposal = approval.proposal
+    return Proposed(
+        approval_id=proposal.approval_id,
+        approval_version=proposal.approval_version,
+        action_hash=proposal.action_hash,
+        view=view,
+        roles=tuple(dict.fromkeys(need.role for need in proposal.assessment.needs)),
+        status=approval.status,
+        deadline=proposal.deadline,
+        execute_by=proposal.execute_by,
     )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 
 from temporalio import activity
 
+from activities.datasets import opened
 from activities.failures import refusals
+from activities.heartbeats import heartbeats
 from activities.interfaces import Checked, StepOrder, Validating
 from activities.requests import stored_request
 from countersign.cases.report import case
-from countersign.ports import Evidence, Ledger
+from countersign.domain.draft import ReportRequest, Violation
+from countersign.ports import DatasetReader, Evidence, Ledger
 
 
 class ValidatingSteps(Validating):
@@ -21,17 +25,17 @@ class ValidatingSteps(Validating):
         self._evidence = evidence
 
     @activity.defn
-    def validate(self, order: StepOrder) -> Checked:
+    async def validate(self, order: StepOrder) -> Checked:
         """See Validating."""
         with refusals(self._ledger, order.tenant, order.operation, "validate"):
-            request = stored_request(self._ledger, order.tenant, order.operation)
-            draft = self._ledger.drafts.get(order.tenant, order.operation, order.draft_version)
-            dataset = self._evidence.open(order.tenant, request.dataset)
-            try:
-                violations = case.check(draft, request, dataset.single_value)
-            finally:
-                dataset.close()
-            self._ledger.drafts.save_checks(
-                order.tenant, order.operation, order.draft_version, violations, datetime.now(UTC)
-            )
+            async with heartbeats():
+                request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
+                async with opened(self._evidence, order.tenant, request.dataset) as dataset:
+                    violations = await asyncio.to_thread(self._checked, order, request, dataset)
         return Checked(codes=tuple(violation.code for violation in violations))
+
+    def _checked(self, order: StepOrder, request: ReportRequest, dataset: DatasetReader) -> tuple[Violation, ...]:
+        version = (order.tenant, order.operation, order.draft_version)
+        violations = case.check(self._ledger.drafts.get(*version), request, dataset.single_value)
+        self._ledger.drafts.save_checks(*version, violations, datetime.now(UTC))
+        return violations

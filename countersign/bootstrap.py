@@ -143,7 +143,7 @@ def gateway_activities(settings: Settings, ledger: Ledger) -> list[Callable[...,
     """The effect's steps, with the credentials."""
     from activities.executing import ExecutingSteps
 
-    executing = ExecutingSteps(ledger, gateway(settings, ledger))
+    executing = ExecutingSteps(gateway(settings, ledger))
     return [executing.execute, executing.reconcile]
 
 

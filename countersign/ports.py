@@ -79,6 +79,10 @@ class Drafts(Protocol):
         """That version, or NotFound."""
         ...
 
+    def written(self, tenant: str, operation: str, version: int) -> Written | None:
+        """That version with the model that wrote it, or nothing."""
+        ...
+
     def feedback(self, tenant: str, operation: str, version: int) -> tuple[str, ...]:
         """What the checks and the latest grade said of a version, a line each; empty where it was satisfied."""
         ...

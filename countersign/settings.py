@@ -15,11 +15,20 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from countersign.domain.errors import ConfigurationRefused
 from countersign.domain.identity import Name
 
+ROOT = Path(__file__).resolve().parents[1]
+"""The checkout, where programs and examples lie whatever the current folder is."""
+
 
 def _web_address(text: str) -> str:
     if not text.startswith(("https://", "http://")):
         raise ValueError("an address starts with https:// or http://")
     return text
+
+
+def _one_spelling(url: str) -> str:
+    """The spellings of PostgreSQL's scheme that people use, as the one that ledger and agent both know."""
+    scheme, separator, rest = url.partition("://")
+    return f"postgresql://{rest}" if separator and scheme in ("postgres", "postgresql+psycopg") else url
 
 
 class Settings(BaseSettings):
@@ -35,7 +44,7 @@ class Settings(BaseSettings):
     )
 
     home: Path = Field(Path("var"), description="Folder of this installation's data: ledger, evidence, keys, reports.")
-    database_url: str = Field(
+    database_url: Annotated[str, AfterValidator(_one_spelling)] = Field(
         "",
         validation_alias="DATABASE_URL",
         repr=False,
@@ -90,7 +99,9 @@ class Settings(BaseSettings):
     def threads_url(self) -> str:
         """Where the agent's checkpoints lie: beside the ledger."""
         return (
-            self.database_url if self.database_url.startswith("postgres") else f"sqlite:///{self.home / 'threads.db'}"
+            self.database_url
+            if self.database_url.startswith("postgresql://")
+            else f"sqlite:///{self.home / 'threads.db'}"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
@@ -41,10 +43,15 @@ async def connect() -> Client:
         ) from None
 
 
+def value_type(kind: str) -> str:
+    """The API's name of a search attribute type: `INDEXED_VALUE_TYPE_KEYWORD_LIST` of `KeywordList`."""
+    return "INDEXED_VALUE_TYPE" + re.sub("(?=[A-Z])", "_", kind).upper()
+
+
 async def missing_search_attributes(client: Client) -> list[str]:
     """Names of ours that the namespace does not have with the right type; a run's upsert would then fail for ever."""
     answer = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace)
     )
     known = {name: IndexedValueType.Name(number) for name, number in answer.custom_attributes.items()}
-    return [name for name, kind in SEARCH_ATTRIBUTES.items() if known.get(name) != f"INDEXED_VALUE_TYPE_{kind.upper()}"]
+    return [name for name, kind in SEARCH_ATTRIBUTES.items() if known.get(name) != value_type(kind)]

@@ -22,9 +22,9 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from countersign import bootstrap
-from countersign.domain.errors import CountersignError, Unavailable
+from countersign.domain.errors import ConfigurationRefused, CountersignError, Unavailable
 from countersign.ports import Ledger
-from countersign.settings import Settings, load_settings
+from countersign.settings import ROOT, Settings, load_settings
 from countersign.temporal_client import connect, missing_search_attributes
 from workflows.governed_action import GovernedAction
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
@@ -41,11 +41,29 @@ PASSED_THROUGH = ("activities", "countersign", "pydantic", "pydantic_core", "ann
 def main(role: Role) -> int:
     """Run until SIGTERM or SIGINT; the exit code is 0 after an orderly stop."""
     try:
-        settings = load_settings()
+        settings = settings_of(role)
+        if role == "agent":
+            _refuse_secrets(settings)
         return _both(settings) if role == "all" else asyncio.run(_serve(role, settings))
     except CountersignError as refusal:
         print(f"error: {refusal.message}", file=sys.stderr)
         return 1
+
+
+def settings_of(role: Role) -> Settings:
+    """The settings as a role is given them: the gateway knows no model's key, not even from `.env`."""
+    settings = load_settings()
+    return settings.model_copy(update={"openai_api_key": None}) if role == "gateway" else settings
+
+
+def _refuse_secrets(settings: Settings) -> None:
+    """Whoever starts this role alone decides its environment, and a drafting process has no credential in it (G39)."""
+    given = sorted(name for name in bootstrap.secret_variables(settings) if os.environ.get(name))
+    if given:
+        raise ConfigurationRefused(
+            f"environment {', '.join(given)}: the agent role may hold no credential of a channel; unset it here and set"
+            " it for: python worker.py --role gateway"
+        )
 
 
 async def _serve(role: Role, settings: Settings) -> int:
@@ -137,7 +155,7 @@ def _both(settings: Settings) -> int:
 def _child(role: Role, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     # The pipe's end closes when this process dies in whatever way, and the child stops (see _stop_with_parent).
     return subprocess.Popen(
-        [sys.executable, "worker.py", "--role", role],
+        [sys.executable, str(ROOT / "worker.py"), "--role", role],
         env={**environment, "COUNTERSIGN_WORKER_PARENT": str(os.getpid())},
         stdin=subprocess.PIPE,
     )

@@ -5,6 +5,7 @@ A timer's end is one more event beside a decision, and the ledger's one transact
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
 from temporalio import workflow
@@ -21,12 +22,8 @@ class ApprovalWindow:
     """The proposal that waits, and how it stands."""
 
     def __init__(self, tenant: str, proposed: Proposed) -> None:
-        assert proposed.status is not None
-        assert proposed.deadline is not None
-        assert proposed.execute_by is not None
         self._tenant = tenant
         self._proposed = proposed
-        self._execute_by = proposed.execute_by
         self.deadline: datetime = proposed.deadline
         self.status: ApprovalStatus = proposed.status
 
@@ -40,17 +37,19 @@ class ApprovalWindow:
         """The roles that are asked."""
         return self._proposed.roles
 
-    async def settled(self) -> ApprovalStatus:
-        """How it ends: granted, rejected, or expired at the deadline."""
-        try:
+    async def closes(self) -> None:
+        """Wait until people have decided or the deadline has come."""
+        with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: self.status != ApprovalStatus.PENDING,
                 timeout=self.deadline - workflow.now(),
                 timeout_summary="approval deadline",
             )
-        except TimeoutError:
+
+    async def expire(self) -> None:
+        """Close it at its deadline, unless people were faster."""
+        if self.status == ApprovalStatus.PENDING:
             self.status = await self._settle(ApprovalStatus.EXPIRED)
-        return self.status
 
     def heard(self, status: ApprovalStatus) -> None:
         """Take note of how it stood after a batch of messages; a settled one never changes by that (G10)."""
@@ -71,7 +70,7 @@ class ApprovalWindow:
             roles=self.roles,
             status=self.status,
             deadline=self.deadline,
-            execute_by=self._execute_by,
+            execute_by=self._proposed.execute_by,
         )
 
     async def _settle(self, status: ApprovalStatus) -> ApprovalStatus:

@@ -23,7 +23,7 @@ async def to_its_end(awaitable: Awaitable[Result]) -> Result:
         try:
             await asyncio.shield(task)
         except BaseException as error:
-            if not is_cancelled_exception(error) or task.done():
+            if not is_cancelled_exception(error):
                 raise
     return task.result()
 

@@ -23,8 +23,6 @@ Move = Callable[[Event, str], Awaitable[None]]
 _EVENTS = {
     ExecutionStatus.EXECUTED: Event.EXECUTED,
     ExecutionStatus.NOT_SENT: Event.NOT_SENT,
-    ExecutionStatus.UNKNOWN: Event.OUTCOME_UNKNOWN,
-    ExecutionStatus.INTENDED: Event.OUTCOME_UNKNOWN,
     None: Event.REFUSED,
 }
 
@@ -34,10 +32,10 @@ async def carry_out(run: RunOrder, approval_id: str, move: Move) -> EffectResult
     order = EffectOrder(tenant=run.tenant, operation=run.operation, approval_id=approval_id)
     failures = 0
     while True:
-        effect = await _asked(Executing.execute, order)
-        if effect.status in (ExecutionStatus.UNKNOWN, ExecutionStatus.INTENDED):
+        effect = await _asked(Executing.execute, order, options.EFFECT_STEP)
+        if effect.status == ExecutionStatus.UNKNOWN:
             await move(Event.OUTCOME_UNKNOWN, effect.reason)
-            effect = await _reconciled(order)
+            effect = await _asked(Executing.reconcile, order, options.RECONCILE_STEP)
         await move(_EVENTS[effect.status], effect.reason)
         if effect.status != ExecutionStatus.NOT_SENT:
             return effect
@@ -46,16 +44,7 @@ async def carry_out(run: RunOrder, approval_id: str, move: Move) -> EffectResult
         await move(Event.RETRY, "")
 
 
-async def _reconciled(order: EffectOrder) -> EffectResult:
-    """Look up until it is known; nothing is sent meanwhile, and no answer but these two ends it."""
-    lookups = 0
-    while True:
-        lookups += 1
-        await to_its_end(workflow.sleep(options.pause(lookups), summary="before looking up the outcome"))
-        effect = await _asked(Executing.reconcile, order)
-        if effect.status in (ExecutionStatus.EXECUTED, ExecutionStatus.NOT_SENT):
-            return effect
-
-
-async def _asked(step: Callable[[Executing, EffectOrder], EffectResult], order: EffectOrder) -> EffectResult:
-    return await to_its_end(workflow.execute_activity_method(step, order, **options.EFFECT_STEP))
+async def _asked(
+    step: Callable[[Executing, EffectOrder], EffectResult], order: EffectOrder, how: options.StepOptions
+) -> EffectResult:
+    return await to_its_end(workflow.execute_activity_method(step, order, **how))

@@ -26,7 +26,6 @@ with workflow.unsafe.imports_passed_through():
         MessageBatch,
         Opening,
         OpenOrder,
-        Proposed,
         ProposeOrder,
         Proposing,
         RunOrder,
@@ -37,7 +36,6 @@ with workflow.unsafe.imports_passed_through():
     )
     from countersign.domain.decision import Outcome, Ruling
     from countersign.domain.execution import EffectResult
-    from countersign.domain.policy import Answer
     from countersign.domain.proposal import ApprovalStatus
     from countersign.domain.rubric import Verdict
     from countersign.domain.run import ProposalView, RunResult, RunStatus, Step
@@ -104,17 +102,16 @@ class GovernedAction:
     async def _carry(self) -> RunResult:
         plan = await self._open()
         version, written, graded = await self._prepare(plan)
-        proposed = await self._propose(version, written, graded)
-        if proposed.answer == Answer.BY_RULE:
+        window = await self._propose(version, written, graded)
+        if window.status == ApprovalStatus.GRANTED:
             await self._move(Event.GRANTED_BY_RULE, "granted_by_rule")
         else:
             await self._move(Event.PROPOSED, "needs_people")
-            status = await self._wait_for_people()
-            event, reason = _END_OF_WINDOW[status]
+            event, reason = _END_OF_WINDOW[await self._decision(window)]
             if event != Event.GRANTED:
                 return await self._end(event, reason)
             await self._move(event, reason)
-        effect = await carry_out(self._order, proposed.approval_id, self._move)
+        effect = await carry_out(self._order, window.approval_id, self._move)
         return self._result(effect)
 
     async def _open(self) -> RunPlan:
@@ -150,7 +147,7 @@ class GovernedAction:
                 break
         return graded
 
-    async def _propose(self, version: int, written: DraftWritten, graded: Graded) -> Proposed:
+    async def _propose(self, version: int, written: DraftWritten, graded: Graded) -> ApprovalWindow:
         order = ProposeOrder(
             step=self._step(version),
             approval_version=1,
@@ -158,21 +155,22 @@ class GovernedAction:
             grade_model=graded.model,
             now=workflow.now(),
         )
-        proposed = await _done(to_its_end(self._opened(order)), "proposal_failed")
-        if proposed.answer == Answer.DENIED:
-            raise GaveUp("denied_by_policy")
-        return proposed
+        return await _done(to_its_end(self._opened(order)), "proposal_failed")
 
-    async def _opened(self, order: ProposeOrder) -> Proposed:
+    async def _opened(self, order: ProposeOrder) -> ApprovalWindow:
         async with self._approval_steps:
             proposed = await workflow.execute_local_activity_method(Proposing.propose, order, **options.LEDGER_STEP)
-            if proposed.answer != Answer.DENIED:
-                self._window = ApprovalWindow(self._order.tenant, proposed)
-        return proposed
+            self._window = ApprovalWindow(self._order.tenant, proposed)
+        return self._window
 
-    async def _wait_for_people(self) -> ApprovalStatus:
-        assert self._window is not None
-        return await self._window.settled()
+    async def _decision(self, window: ApprovalWindow) -> ApprovalStatus:
+        """What people decide until the deadline; what came before it is ruled on before it expires."""
+        await window.closes()
+        async with self._approval_steps:
+            while self._mailbox.waits_since_before(window.deadline):
+                await self._rule()
+            await window.expire()
+        return window.status
 
     async def _drained(self) -> None:
         """Every message that came has its ruling, and every sender of an update the answer."""
@@ -191,17 +189,21 @@ class GovernedAction:
         while True:
             await workflow.wait_condition(lambda: self._mailbox.waiting > 0)
             async with self._approval_steps:
-                batch = self._mailbox.batch()
-                decided = await self._decided(batch)
-            self._refused += sum(outcome.ruling != Ruling.ACCEPTED for outcome in decided.outcomes)
-            if self._window is not None and decided.status is not None:
-                self._window.heard(decided.status)
-            self._mailbox.done(batch, decided.outcomes)
+                await self._rule()
+
+    async def _rule(self) -> None:
+        """Rule on the oldest messages."""
+        batch = self._mailbox.batch()
+        if not batch:
+            return
+        decided = await self._decided(batch)
+        self._refused += sum(outcome.ruling != Ruling.ACCEPTED for outcome in decided.outcomes)
+        if self._window is not None and decided.status is not None:
+            self._window.heard(decided.status)
+        self._mailbox.done(batch, decided.outcomes)
 
     async def _decided(self, batch: tuple[Message, ...]) -> Decided:
-        order = MessageBatch(
-            tenant=self._order.tenant, operation=self._order.operation, messages=batch, now=workflow.now()
-        )
+        order = MessageBatch(tenant=self._order.tenant, operation=self._order.operation, messages=batch)
         if self._mailbox.flooded:
             return await workflow.execute_activity_method(Deciding.decide, order, **options.FLOOD_STEP)
         return await workflow.execute_local_activity_method(Deciding.decide, order, **options.LEDGER_STEP)
@@ -237,13 +239,13 @@ class GovernedAction:
 
     def _search_attributes(self) -> list[SearchAttributeUpdate[Any]]:
         waiting = self._window if self._state == State.WAITING_APPROVAL else None
-        role = SearchAttributeKey.for_keyword(names.REQUIRED_ROLE)
+        roles = SearchAttributeKey.for_keyword_list(names.REQUIRED_ROLE)
         deadline = SearchAttributeKey.for_datetime(names.DEADLINE)
         return [
             SearchAttributeKey.for_keyword(names.TENANT).value_set(self._order.tenant),
             SearchAttributeKey.for_keyword(names.CASE).value_set(self._order.case),
             SearchAttributeKey.for_keyword(names.STATE).value_set(self._state.value),
-            role.value_set(",".join(waiting.roles)) if waiting else role.value_unset(),
+            roles.value_set(waiting.roles) if waiting else roles.value_unset(),
             deadline.value_set(waiting.deadline) if waiting else deadline.value_unset(),
         ]
 
@@ -318,6 +320,8 @@ async def _done(step: Awaitable[Done], failure: str = "step_failed") -> Done:
     return result
 
 
-def _code(error: ActivityError | ApplicationError, fallback: str) -> str:
-    cause = error.cause if isinstance(error, ActivityError) else error
-    return cause.type.lower() if isinstance(cause, ApplicationError) and cause.type else fallback
+def _code(error: BaseException | None, fallback: str) -> str:
+    """The code of the refusal at the bottom of a step's failure; a time-out wraps the last one that was tried again."""
+    while error is not None and not isinstance(error, ApplicationError):
+        error = error.__cause__
+    return error.type.lower() if error is not None and error.type else fallback

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Literal
 
@@ -52,7 +53,14 @@ class Mailbox:
         message_id = f"{workflow.info().run_id}:{self._received}"
         body, problem = _body(args)
         self._waiting.append(
-            Message(id=message_id, name=_printable(name), transport=transport, body=body, problem=problem)
+            Message(
+                id=message_id,
+                name=_printable(name),
+                transport=transport,
+                body=body,
+                problem=problem,
+                received_at=workflow.now(),
+            )
         )
         return message_id
 
@@ -62,6 +70,10 @@ class Mailbox:
         self._asked.add(message_id)
         await workflow.wait_condition(lambda: message_id in self._answers)
         return self._answers.pop(message_id)
+
+    def waits_since_before(self, moment: datetime) -> bool:
+        """Whether a message without a ruling came before `moment`."""
+        return bool(self._waiting) and self._waiting[0].received_at < moment
 
     @property
     def flooded(self) -> bool:

@@ -23,7 +23,7 @@ SEARCH_ATTRIBUTES: dict[str, str] = {
     TENANT: "Keyword",
     CASE: "Keyword",
     STATE: "Keyword",
-    REQUIRED_ROLE: "Keyword",
+    REQUIRED_ROLE: "KeywordList",
     DEADLINE: "Datetime",
 }
 """Name and type of each; they must be registered with the namespace, and nothing sensitive goes into them (G46)."""

@@ -49,6 +49,7 @@ MODEL_STEP: StepOptions = {
 CHECK_STEP: StepOptions = {
     "start_to_close_timeout": timedelta(minutes=15),
     "schedule_to_close_timeout": timedelta(hours=6),
+    "heartbeat_timeout": timedelta(seconds=20),
     "retry_policy": _BACKOFF,
 }
 
@@ -67,8 +68,18 @@ EFFECT_STEP: StepOptions = {
 attempt is given up here, the next one may act at once. No limit in sum: an effect may have happened, so its outcome is
 asked for until it is known."""
 
+RECONCILE_STEP: StepOptions = {
+    "task_queue": GATEWAY_QUEUE,
+    "start_to_close_timeout": timedelta(seconds=40),
+    "retry_policy": RetryPolicy(
+        initial_interval=timedelta(seconds=2), backoff_coefficient=2.0, maximum_interval=timedelta(minutes=5)
+    ),
+}
+"""Looks up until it is known: an answer "still unknown" is a failure to be tried again, which costs no history, however
+many weeks it takes."""
+
 RETRY_PAUSES = tuple(timedelta(seconds=seconds) for seconds in (2, 5, 10, 15, 30, 60, 300))
-"""Before the next attempt to send or look up; the last is repeated."""
+"""Before the next attempt to send; the last is repeated."""
 
 
 def pause(attempt: int) -> timedelta:

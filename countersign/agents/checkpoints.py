@@ -56,11 +56,10 @@ def checkpoints_at(url: str) -> Checkpoints:
     """The store that `url` names: `sqlite:///path` or `postgresql://user@host/name`."""
     if url.startswith("sqlite:///"):
         return SqliteCheckpoints(Path(url.removeprefix("sqlite:///")))
-    scheme, separator, rest = url.partition("://")
-    if separator and scheme in ("postgresql", "postgresql+psycopg"):
-        return PostgresCheckpoints(f"postgresql://{rest}")
+    if url.startswith("postgresql://"):
+        return PostgresCheckpoints(url)
     raise ConfigurationRefused(
-        f"checkpoint store {scheme!r} is not known; use sqlite:///FILE or postgresql://HOST/NAME"
+        f"checkpoint store {url.partition('://')[0]!r} is not known; use sqlite:///FILE or postgresql://HOST/NAME"
     )
 
 

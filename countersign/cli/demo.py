@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from countersign.cli.decide import send, signed_decision, what_is_signed
-from countersign.cli.demo_stage import ROOT, Stage, stage
+from countersign.cli.demo_stage import Stage, stage
 from countersign.cli.directory import apply_changes, differences
 from countersign.cli.keys import make_key
 from countersign.cli.rendering import detail, fields, one_of, say
@@ -21,6 +21,7 @@ from countersign.domain.errors import InputRefused, Unavailable
 from countersign.domain.policy import DecisionKind
 from countersign.domain.proposal import Approval
 from countersign.domain.state import State
+from countersign.settings import ROOT
 
 REVIEWER = "bob"
 POLL_SECONDS = 0.1

@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from countersign.cli.dev_server import free_port, server_command
 from countersign.domain.errors import Conflict, Unavailable
-from countersign.settings import Settings, load_settings
+from countersign.settings import ROOT, Settings, load_settings
 
-ROOT = Path(__file__).resolve().parents[2]
 HOST = "127.0.0.1"
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0

@@ -188,8 +188,9 @@ async def _register(client: Client, absent: list[str]) -> None:
     from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 
     from countersign.cli.temporal_run import SOON
+    from countersign.temporal_client import value_type
 
-    types = {name: IndexedValueType.Value(f"INDEXED_VALUE_TYPE_{SEARCH_ATTRIBUTES[name].upper()}") for name in absent}
+    types = {name: IndexedValueType.Value(value_type(SEARCH_ATTRIBUTES[name])) for name in absent}
     if types:
         request = AddSearchAttributesRequest(namespace=client.namespace, search_attributes=types)
         await client.operator_service.add_search_attributes(request, timeout=SOON)

@@ -12,8 +12,9 @@ from countersign.cli.rendering import fields, moment, say, say_json, warn
 from countersign.cli.request_file import Order, read_order, read_schema, request_of
 from countersign.cli.session import Session, SigningKey, finished, new_id, now, opened, signing_key
 from countersign.domain.canonical import canonical_bytes, sha256_hex
+from countersign.domain.directory import REQUESTER
 from countersign.domain.draft import DatasetSchema, ReportRequest
-from countersign.domain.errors import DataRefused
+from countersign.domain.errors import DataRefused, NotAuthorised
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation, RequestStatement
 
@@ -64,6 +65,7 @@ def start_operation(session: Session, order: Order, key_file: Path | None = None
     """Read the data strictly, store it, sign and register the request, start the run.
 
     Raises:
+        NotAuthorised: whoever asks does not have the role for it; nothing was stored.
         InputRefused: a request or an operation id that no report can be published under.
         DataRefused: the data is not as declared, with row, column and value.
         Conflict: the operation id stands for another request already.
@@ -73,6 +75,7 @@ def start_operation(session: Session, order: Order, key_file: Path | None = None
     from countersign.cases.report.case import document_name
 
     key = signing_key(session, order.tenant, order.requester, key_file)
+    _check_requester(session, order)
     request = _request(session, order)
     document = canonical_bytes(request.model_dump(mode="json", by_alias=True))
     request_hash = sha256_hex(document)
@@ -92,6 +95,17 @@ def start_operation(session: Session, order: Order, key_file: Path | None = None
     warnings = [] if registered.state.terminal else finished(_run(registered))
     current = session.ledger.operations.get(registered.tenant, registered.operation)
     return Started(current, registered.statement == signed.statement, warnings)
+
+
+def _check_requester(session: Session, order: Order) -> None:
+    """Refuse at once what the run would refuse: an operation id that stands registered cannot be used again."""
+    person = session.ledger.directory.person(order.tenant, order.requester)
+    if person is None or not person.may_request:
+        raise NotAuthorised(
+            "requester",
+            f"person {order.requester} may not ask for operations in tenant {order.tenant}: an active person with the"
+            f" role {REQUESTER} may; see: python starter.py directory show --tenant {order.tenant}",
+        )
 
 
 def _request(session: Session, order: Order) -> ReportRequest:

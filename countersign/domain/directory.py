@@ -12,6 +12,9 @@ from countersign.domain.values import Instant, Value
 
 Role = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 
+REQUESTER = "requester"
+"""The role that may ask for operations; the roles that may decide stand in the policy."""
+
 
 class Key(Value):
     """A person's Ed25519 public key and when it is good."""
@@ -39,6 +42,11 @@ class Person(Value):
     roles: Annotated[frozenset[Role], Field(strict=False)]
     keys: Annotated[tuple[Key, ...], Field(strict=False)] = ()
     active: bool = True
+
+    @property
+    def may_request(self) -> bool:
+        """Whether this person may ask for operations."""
+        return self.active and REQUESTER in self.roles
 
     def key(self, key_id: str) -> Key | None:
         """The key of that id, or nothing."""

@@ -73,6 +73,12 @@ class NotAuthorised(CountersignError):
         self.reason = reason
 
 
+class DeniedByPolicy(CountersignError):
+    """No rule of the policy allows the action, so nobody is asked (G01)."""
+
+    code = "DENIED_BY_POLICY"
+
+
 class Unavailable(CountersignError):
     """A part that Countersign needs (server, worker, database, disk, model) does not answer or is full."""
 

@@ -66,7 +66,6 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.EXECUTING, Event.OUTCOME_UNKNOWN): State.OUTCOME_UNKNOWN,
     (State.EXECUTING, Event.REFUSED): State.FAILED,
     (State.WAITING_RETRY, Event.RETRY): State.EXECUTING,
-    (State.WAITING_RETRY, Event.REFUSED): State.FAILED,
     (State.WAITING_RETRY, Event.CANCELLED): State.CANCELLED,
     (State.OUTCOME_UNKNOWN, Event.EXECUTED): State.SUCCEEDED,
     (State.OUTCOME_UNKNOWN, Event.NOT_SENT): State.WAITING_RETRY,

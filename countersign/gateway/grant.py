@@ -135,7 +135,7 @@ class Grants:
             request, signer = verify_request(operation.statement, persons, installation=self._installation, now=now)
         signed = (request.tenant, request.operation, request.request_hash, request.person)
         told = (proposal.tenant, proposal.operation, operation.request_hash, proposal.requester)
-        if signed != told or not signer.active:
+        if signed != told or not signer.may_request:
             raise NotAuthorised("request", "the request was not signed, for this operation, by an active requester")
 
     def _check_votes(

@@ -17,6 +17,7 @@ from countersign.domain.strict_json import check_text
 from countersign.domain.values import Sha256
 from countersign.ledger.store import Store, Writing, absent
 from countersign.ledger.tables import draft_checks, draft_grades, drafts
+from countersign.ports import Written
 
 
 class SqlDrafts:
@@ -48,6 +49,13 @@ class SqlDrafts:
         if draft is None:
             raise absent("draft", f"{operation} v{version}")
         return draft
+
+    def written(self, tenant: str, operation: str, version: int) -> Written | None:
+        """That version with the model that wrote it, or nothing."""
+        columns = select(drafts.c.draft, drafts.c.model)
+        with self._store.reading() as connection:
+            row = connection.execute(columns.where(_is(drafts, tenant, operation, version))).first()
+        return None if row is None else Written(draft=row.draft, model=row.model)
 
     def feedback(self, tenant: str, operation: str, version: int) -> tuple[str, ...]:
         """What the checks and the latest grade said of a version, a line each."""

@@ -53,7 +53,7 @@ def make_engine(url: str) -> Engine:
         parsed = make_url(url)
     except ArgumentError:
         raise ConfigurationRefused("DATABASE_URL: not a URL; use sqlite:///path or postgresql://host/name") from None
-    if parsed.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+    if parsed.drivername == "postgresql":
         return _postgres(parsed.set(drivername="postgresql+psycopg"))
     if parsed.drivername == "sqlite" and parsed.database not in (None, "", ":memory:"):
         return _sqlite(parsed)

@@ -43,7 +43,7 @@ def new_key_file(path: Path) -> Ed25519PrivateKey:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Linked when it is whole: a reader never meets half a key, and of two makers one succeeds.
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-") as file:
             file.write(_pem(key))
             file.flush()
             os.link(file.name, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -73,7 +74,17 @@ def test_a_lack_is_tried_again_when_the_part_that_lacks_says(
     assert list(ledger.audit.records("acme", "op-1")) == []
 
 
-def test_what_is_no_refusal_passes_as_it_is(ledger: Ledger) -> None:
-    """An error of our own program must stay one: retried by Temporal, and seen."""
-    with pytest.raises(ZeroDivisionError), refusals(ledger, "acme", "op-1", "validate"):
-        raise ZeroDivisionError
+@pytest.mark.guarantee("G46")
+def test_a_fault_of_our_own_is_tried_again_and_told_by_its_kind_alone(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ApplicationError) as failure, refusals(ledger, "acme", "op-1", "validate"):
+        raise ZeroDivisionError(SENTENCE)
+    assert (failure.value.non_retryable, failure.value.type) == (False, "ZeroDivisionError")
+    assert "Zanzibar" not in str(failure.value) + caplog.text
+    assert "test_failures.py" in caplog.text
+
+
+def test_a_cancel_passes_as_it_is(ledger: Ledger) -> None:
+    with pytest.raises(asyncio.CancelledError), refusals(ledger, "acme", "op-1", "draft"):
+        raise asyncio.CancelledError

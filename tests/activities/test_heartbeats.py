@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities import drafting
-from activities.drafting import heartbeats
+from activities import heartbeats as module
+from activities.heartbeats import heartbeats
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.01)
 
 
 async def test_it_beats_until_the_body_is_done() -> None:

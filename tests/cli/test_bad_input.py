@@ -169,6 +169,20 @@ def test_bad_data_is_refused_at_once(
     assert staffed.done("list", "--tenant", "acme", "--json").json() == []
 
 
+def test_a_person_without_the_role_cannot_ask(staffed: CommandLine, tmp_path: Path) -> None:
+    """Refused before it is registered: the operation's id stays free for somebody who may."""
+    (tmp_path / "more.yaml").write_text("tenants: {acme: {rita: [requester], bob: [reviewer]}}")
+    staffed.done("directory", "apply", "more.yaml", "--yes")
+    staffed.done("keys", "new", "bob", "--tenant", "acme")
+
+    answer = staffed("start", "--tenant", "acme", "--as", "bob", *ASK.split(), "--data", "good.csv")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, "person bob may not ask for operations in tenant acme: an active person with the role")
+    assert staffed.done("list", "--tenant", "acme", "--json").json() == []
+    assert not (staffed.home / "evidence").exists()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

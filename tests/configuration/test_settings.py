@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from countersign.agents.checkpoints import checkpoints_at
 from countersign.domain.errors import ConfigurationRefused
+from countersign.ledger.engines import make_engine
 from countersign.settings import Settings, load_settings
 
 VARIABLES = {
@@ -126,10 +128,15 @@ def test_no_secret_shows_in_settings_or_in_a_refusal(monkeypatch: pytest.MonkeyP
     assert "secret" not in refused.value.message
 
 
-def test_the_agents_checkpoints_lie_beside_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgresql://u@h/d")
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
+def test_the_agents_checkpoints_lie_beside_the_ledger(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    """However the address is spelled: what the ledger opens, the agent opens too."""
+    monkeypatch.setenv("DATABASE_URL", f"{scheme}://u@h/d")
 
-    assert load_settings().threads_url == load_settings().ledger_url == "postgresql://u@h/d"
+    settings = load_settings()
+    assert settings.threads_url == settings.ledger_url == "postgresql://u@h/d"
+    checkpoints_at(settings.threads_url)
+    make_engine(settings.ledger_url)
 
 
 def test_every_setting_says_what_it_is() -> None:

@@ -51,9 +51,12 @@ class TestPersonsNow:
         attempt.is_refused(approval, "request")
 
     @pytest.mark.guarantee("G06")
-    def test_a_requester_who_is_gone(self, world: World, attempt: Attempt) -> None:
+    @pytest.mark.parametrize(("roles", "active"), [({"requester"}, False), ({"reviewer"}, True), (set(), True)])
+    def test_a_requester_who_is_gone_or_no_longer_one(
+        self, world: World, attempt: Attempt, roles: set[str], active: bool
+    ) -> None:
         approval = world.granted()
-        rita = Person(tenant=TENANT, id="rita", roles=frozenset({"requester"}), active=False)
+        rita = Person(tenant=TENANT, id="rita", roles=frozenset(roles), active=active)
         world.ledger.directory.put_person(rita, "admin", world.now)
         attempt.is_refused(approval, "request")
 

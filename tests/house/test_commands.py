@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from countersign.settings import ROOT
+from tests.support.guarantees import OPTION, REQUIRED
+
 PYTEST_INI = "[pytest]\nmarkers = guarantee(id): as in the house\n"
 
 
-def run_guarantees(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
+def run_guarantees(folder: Path, tests: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run what `make guarantees` runs on a folder with one test file."""
     (folder / "pytest.ini").write_text(PYTEST_INI, encoding="utf-8")
     (folder / "test_promises.py").write_text(f"import pytest\n\n{tests}", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "guarantee", "-p", "tests.support.guarantees"]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "guarantee", "-p", "tests.support.guarantees", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -46,6 +48,25 @@ def test_a_promise_with_a_failed_or_skipped_test_fails(tmp_path: Path, body: str
 
     assert "G14 fail 1 of 2 tests" in result.stdout.splitlines()
     assert result.returncode != 0
+
+
+def test_a_required_promise_without_a_test_fails_a_run_of_all_tests(tmp_path: Path) -> None:
+    tests = "".join(promise(name, name, "pass") for name in sorted(REQUIRED - {"G21"}))
+
+    whole = run_guarantees(tmp_path, tests, OPTION)
+    selection = run_guarantees(tmp_path, tests)
+    mended = run_guarantees(tmp_path, tests + promise("G21", "mended", "pass"), OPTION)
+
+    assert "G21 fail 0 tests" in whole.stdout.splitlines()
+    assert (whole.returncode, selection.returncode, mended.returncode) == (1, 0, 0)
+    assert "G21" not in selection.stdout
+
+
+@pytest.mark.parametrize("target", ["test", "guarantees"])
+def test_what_runs_all_tests_asks_for_every_required_promise(target: str) -> None:
+    printed = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert f"-p tests.support.guarantees {OPTION}" in printed
 
 
 def test_an_unknown_promise_stops_the_run(tmp_path: Path) -> None:

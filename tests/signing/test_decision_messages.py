@@ -52,10 +52,17 @@ def sent(
     recorded = RecordedMessages()
     ledger = SimpleNamespace(approvals=recorded, directory=SimpleNamespace(persons=lambda tenant: directory()))
     messages = tuple(
-        Message(id=f"run:{number}", name=name, transport="signal", body=body, problem="" if body else "no argument")
+        Message(
+            id=f"run:{number}",
+            name=name,
+            transport="signal",
+            body=body,
+            problem="" if body else "no argument",
+            received_at=NOW,
+        )
         for number, body in enumerate(bodies)
     )
-    batch = MessageBatch(tenant="acme", operation=operation, messages=messages, now=NOW)
+    batch = MessageBatch(tenant="acme", operation=operation, messages=messages)
     return list(DecidingSteps(cast(Ledger, ledger), "local").decide(batch).outcomes), recorded
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.domain.errors import Conflict, CountersignError, InputRefused, NotFound, Unavailable
+from countersign.signing import keys
 from countersign.signing.keys import new_key_file, public_key, public_text, read_key_file
 from tests.signing.tokens import BOB
 
@@ -73,6 +75,20 @@ def test_an_existing_key_is_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(Conflict, match="exists"):
         new_key_file(path)
     assert public_text(read_key_file(path)) == public_text(key)
+
+
+def test_a_key_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a key in its place would be met by a reader, and stand in the way of the next try."""
+
+    def full(key: Ed25519PrivateKey) -> bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as disk, pytest.raises(Unavailable, match="No space left"):
+        disk.setattr(keys, "_pem", full)
+        new_key_file(tmp_path / "bob.pem")
+    assert list(tmp_path.iterdir()) == []
+    new_key_file(tmp_path / "bob.pem")
+    assert [path.name for path in tmp_path.iterdir()] == ["bob.pem"]
 
 
 def test_a_link_is_not_followed_to_overwrite_something(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The pytest plugin behind `make guarantees`: one line per promise, `G14 pass 3 tests` or `G14 fail 1 of 3 tests`.
 
-It stands apart so that ordinary test runs do not carry it: `pytest -m guarantee -p tests.support.guarantees`.
+It stands apart so that ordinary test runs do not carry it: `pytest -m guarantee -p tests.support.guarantees`. With
+`--require-guarantees`, which a run of all tests is given, a required promise without a test fails too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ from collections.abc import Iterable
 import pytest
 
 KNOWN = frozenset(f"G{number:02d}" for number in range(1, 48))
+REQUIRED = frozenset(
+    "G14 G15 G16 G17 G18 G19 G21 G24 G26 G31 G32 G33 G34 G36 G39 G40 G42 G43 G44 G45 G46 G47".split()
+)
+"""What this version promises: each needs a test, or a promise would vanish from the table with its last one."""
+OPTION = "--require-guarantees"
 
 
 class GuaranteeTable:
@@ -28,6 +34,9 @@ class GuaranteeTable:
                 if guarantee not in KNOWN:
                     raise pytest.UsageError(f"{item.nodeid}: {guarantee!r} is no guarantee; use G01 to G47.")
                 self._tests[guarantee].add(item.nodeid)
+        if session.config.getoption(OPTION):
+            for guarantee in REQUIRED - self._tests.keys():
+                self._tests[guarantee] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a result: a test that did not run to its end, a skipped one too, proves nothing."""
@@ -43,9 +52,10 @@ class GuaranteeTable:
             terminalreporter.write_line(line)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Make the exit code say so where a test was skipped, which pytest itself counts as success."""
+        """Make the exit code say so where a test was skipped or is missing, which pytest itself counts as success."""
         proven = self._passed - self._failed
-        if session.exitstatus == pytest.ExitCode.OK and any(not tests <= proven for tests in self._tests.values()):
+        kept = all(tests and tests <= proven for tests in self._tests.values())
+        if session.exitstatus == pytest.ExitCode.OK and not kept:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def lines(self) -> list[str]:
@@ -61,8 +71,15 @@ def guarantees_of(markers: Iterable[pytest.Mark]) -> list[str]:
 
 def guarantee_line(name: str, tests: int, failed: int) -> str:
     """One line of the table."""
+    if not tests:
+        return f"{name} fail 0 tests"
     noun = "test" if tests == 1 else "tests"
     return f"{name} fail {failed} of {tests} {noun}" if failed else f"{name} pass {tests} {noun}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option for runs of all tests; a selection of files or names has not all promises in it."""
+    parser.addoption(OPTION, action="store_true", help="fail where a required guarantee has no test")
 
 
 def pytest_configure(config: pytest.Config) -> None:

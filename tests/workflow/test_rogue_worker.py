@@ -29,11 +29,11 @@ from activities.interfaces import (
 from countersign import bootstrap
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.execution import EffectResult
-from countersign.domain.policy import Answer
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.rubric import Verdict
 from countersign.domain.run import RunResult
 from countersign.domain.state import State
+from countersign.domain.values import Sha256
 from countersign.worker_process import worker
 from tests.support.installation import Installation
 from tests.support.waiting import until_state
@@ -41,18 +41,18 @@ from workflows import options
 from workflows.governed_action import GovernedAction
 from workflows.names import RUN_QUEUE
 
-HASH = "sha256:" + "0" * 64
+HASH = Sha256("sha256:" + "0" * 64)
 
 
 class Liar:
     """Steps under our names that say whatever leads to an effect; `approval_id` is the one they claim."""
 
-    def __init__(self, approval_id: str, answer: Answer) -> None:
+    def __init__(self, approval_id: str = "apr-forged", *, by_rule: bool = False) -> None:
+        self.by_rule = by_rule
         self._approval_id = approval_id
-        self.answer = answer
 
     @activity.defn
-    def open_run(self, order: OpenOrder) -> RunPlan:  # noqa: ARG002 - a liar looks at nothing
+    def open_run(self, order: OpenOrder) -> RunPlan:
         return RunPlan(max_rounds=1, max_grader_tries=1)
 
     @activity.defn
@@ -60,23 +60,25 @@ class Liar:
         """Record nothing."""
 
     @activity.defn
-    def draft(self, order: StepOrder) -> DraftWritten:  # noqa: ARG002
+    def draft(self, order: StepOrder) -> DraftWritten:
         return DraftWritten(content=HASH, model="liar")
 
     @activity.defn
-    def validate(self, order: StepOrder) -> Checked:  # noqa: ARG002
+    def validate(self, order: StepOrder) -> Checked:
         return Checked(codes=())
 
     @activity.defn
-    def grade(self, order: StepOrder) -> Graded:  # noqa: ARG002
+    def grade(self, order: StepOrder) -> Graded:
         return Graded(verdict=Verdict.SATISFIED, model="liar")
 
     @activity.defn
-    def propose(self, order: ProposeOrder) -> Proposed:  # noqa: ARG002
+    def propose(self, order: ProposeOrder) -> Proposed:
         later = datetime.now(UTC) + timedelta(hours=1)
         return Proposed(
-            answer=self.answer, approval_id=self._approval_id, approval_version=1, action_hash=HASH, view=HASH,
-            roles=("reviewer",), status=ApprovalStatus.PENDING, deadline=later, execute_by=later,
+            approval_id=self._approval_id, approval_version=1, action_hash=HASH, view=HASH,
+            roles=() if self.by_rule else ("reviewer",),
+            status=ApprovalStatus.GRANTED if self.by_rule else ApprovalStatus.PENDING,
+            deadline=later, execute_by=later,
         )  # fmt: skip
 
     @activity.defn
@@ -98,7 +100,7 @@ async def run_by_a_liar(installation: Installation, liar: Liar, *names: str) -> 
         lying = worker(installation.client, RUN_QUEUE, steps, threads, workflows=[GovernedAction])
         async with lying, installation.workers("gateway"):
             run = await installation.start("op-1")
-            if liar.answer == Answer.PEOPLE:
+            if not liar.by_rule:
                 await until_state(run, State.WAITING_APPROVAL)
                 await run.signal("decide", {"decision": "approve"})
             result: RunResult = await run.result()
@@ -122,8 +124,7 @@ def assert_nothing_sent(installation: Installation, reason: str) -> None:
 
 @pytest.mark.guarantee("G22")
 async def test_a_forged_grant_of_a_real_proposal_is_refused(sqlite_installation: Installation) -> None:
-    liar = Liar("", Answer.PEOPLE)
-    result = await run_by_a_liar(sqlite_installation, liar, "decide")
+    result = await run_by_a_liar(sqlite_installation, Liar(), "decide")
     assert_refused(sqlite_installation, result, "approval_pending")
 
 
@@ -131,11 +132,11 @@ ALL_STEPS = ("open_run", "record_state", "draft", "validate", "grade", "propose"
 
 
 @pytest.mark.guarantee("G22")
-@pytest.mark.parametrize("answer", [Answer.PEOPLE, Answer.BY_RULE])
+@pytest.mark.parametrize("by_rule", [False, True], ids=["by people", "by rule"])
 async def test_a_forged_proposal_that_no_ledger_knows_is_refused(
-    sqlite_installation: Installation, answer: Answer
+    sqlite_installation: Installation, by_rule: bool
 ) -> None:
-    result = await run_by_a_liar(sqlite_installation, Liar("apr-forged", answer), *ALL_STEPS)
+    result = await run_by_a_liar(sqlite_installation, Liar(by_rule=by_rule), *ALL_STEPS)
     assert_refused(sqlite_installation, result, "approval_not_found")
 
 
@@ -144,7 +145,7 @@ async def test_a_run_that_claims_the_pending_approval_of_another_is_refused(sqli
     async with sqlite_installation.workers("agent"):
         victim = await sqlite_installation.start("op-2")
         await until_state(victim, State.WAITING_APPROVAL)
-    liar = Liar(sqlite_installation.proposal("op-2").approval_id, Answer.BY_RULE)
+    liar = Liar(sqlite_installation.proposal("op-2").approval_id, by_rule=True)
     result = await run_by_a_liar(sqlite_installation, liar, *ALL_STEPS)
     assert_refused(sqlite_installation, result, "approval_pending")
     assert sqlite_installation.ledger.executions.get("acme", "op-2") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
@@ -27,7 +28,7 @@ PLANTED = (API_KEY, TOKEN, COMMENT, "Lindqvist", "Zanzibar", "400.25", "500.50",
 REFUSED = Turn(status=401, error="invalid_api_key", headers=(("x-note", "Zanzibar"),))
 
 
-async def everything_temporal_keeps(run: WorkflowHandle[object, object]) -> str:
+async def everything_temporal_keeps(run: WorkflowHandle[Any, Any]) -> str:
     """History with its failures, search attributes, memo and what operators are shown of a run."""
     client = run._client
     request = DescribeWorkflowExecutionRequest(namespace=client.namespace)

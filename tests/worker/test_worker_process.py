@@ -1,0 +1,100 @@
+"""Worker processes as an operator starts them: which role gets which secret (G39), from whatever folder."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from countersign.settings import ROOT
+from countersign.worker_process import Role, settings_of
+from tests.support.processes import Processes, RunningProcess
+
+WORKER = [sys.executable, str(ROOT / "worker.py")]
+PRESS = """channels:
+  press: {kind: http, url: "http://127.0.0.1:1/", token_env: PRESS_TOKEN,
+          side_effect: external_publication, reversibility: correctable}
+  internal: {kind: file, side_effect: internal_publication, reversibility: reversible}
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Settings with a press whose token is given, a model's key, and no Temporal server."""
+    (tmp_path / "policies").mkdir()
+    for name in ("report.yaml", "report-rubric.yaml"):
+        (tmp_path / "policies" / name).write_bytes((ROOT / "policies" / name).read_bytes())
+    (tmp_path / "policies" / "channels.yaml").write_text(PRESS)
+    return {
+        "COUNTERSIGN_HOME": str(tmp_path / "home"), "COUNTERSIGN_POLICIES": str(tmp_path / "policies"),
+        "DATABASE_URL": "", "PRESS_TOKEN": "press-token-1", "OPENAI_API_KEY": "sk-model-1",
+        "TEMPORAL_ADDRESS": "127.0.0.1:1", "TEMPORAL_CONFIG_FILE": os.devnull,
+    }  # fmt: skip
+
+
+@pytest.mark.guarantee("G39")
+def test_the_agent_role_does_not_start_with_a_credential(
+    environment: dict[str, str], processes: Processes, tmp_path: Path
+) -> None:
+    worker = processes.start([*WORKER, "--role", "agent"], env=environment, cwd=tmp_path)
+
+    assert worker.wait(60) == 1
+    assert worker.output.startswith("error: environment PRESS_TOKEN: the agent role may hold no credential")
+    assert worker.output.count("\n") == 1
+    assert "press-token-1" not in worker.output
+
+
+def test_an_agent_whose_credential_is_empty_gets_as_far_as_the_server(
+    environment: dict[str, str], processes: Processes, tmp_path: Path
+) -> None:
+    worker = processes.start([*WORKER, "--role", "agent"], env=environment | {"PRESS_TOKEN": ""}, cwd=tmp_path)
+
+    assert worker.wait(60) == 1
+    assert "Temporal" in worker.output
+
+
+@pytest.mark.guarantee("G39")
+def test_each_child_gets_its_own_secrets_and_starts_from_any_folder(
+    environment: dict[str, str], processes: Processes, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        parent = processes.start(WORKER, env=environment | {"TEMPORAL_ADDRESS": address}, cwd=tmp_path)
+        agent, gateway = environment_of_child(parent, "agent"), environment_of_child(parent, "gateway")
+
+    assert "PRESS_TOKEN" not in agent
+    assert "press-token-1" not in "".join(agent.values())
+    assert agent["OPENAI_API_KEY"] == "sk-model-1"
+    assert gateway["PRESS_TOKEN"] == "press-token-1"
+    assert "sk-model-1" not in "".join(gateway.values())
+
+
+@pytest.mark.guarantee("G39")
+@pytest.mark.parametrize(("role", "known"), [("agent", True), ("gateway", False)])
+def test_a_models_key_in_the_dotenv_file_is_not_for_the_gateway(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, role: Role, known: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-model-1\n")
+
+    assert (settings_of(role).openai_api_key is not None) == known
+
+
+def environment_of_child(parent: RunningProcess, role: str) -> dict[str, str]:
+    """The environment that the system has for the child of that role, as soon as it has become that program."""
+    while parent.is_running:
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                ours = f"\nPPid:\t{parent.popen.pid}\n" in (folder / "status").read_text()
+                if ours and f"--role\0{role}\0" in (folder / "cmdline").read_text():
+                    pairs = (folder / "environ").read_text().split("\0")
+                    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+            except OSError:
+                continue
+        time.sleep(0.02)
+    raise AssertionError(parent.output)
