@@ -2,6 +2,7 @@
 #   make demo         the main job on examples/, with a person asked at the terminal (YES=1 asks nothing)
 #   make test         all tests                     make check       lint, format, types, import rules
 #   make guarantees   one line per promise          make bench       figures, one line each
+#   make docs         README tables, made anew
 #   make setup        .venv from requirements.lock; PYTHON=... names the interpreter
 
 VENV   := .venv
@@ -10,7 +11,7 @@ PY     := $(BIN)/python
 STAMP  := $(VENV)/.installed
 PYTHON ?=
 
-.PHONY: setup demo test check guarantees bench chaos lock format clean
+.PHONY: setup demo test check guarantees bench chaos lock docs format clean
 
 setup: $(STAMP)
 
@@ -57,7 +58,7 @@ guarantees: $(STAMP)
 bench: $(STAMP)
 	@$(PY) -m tests.bench
 
-# Kills the worker at many points, more of them than `make test` does.
+# The tests of `make test` that kill workers, and no others.
 chaos: $(STAMP)
 	@$(PY) -m pytest -q tests/chaos
 
@@ -66,6 +67,10 @@ lock: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --output-file requirements.lock
+
+# Writes the README's tables of commands and settings anew; a test compares them with the program.
+docs: $(STAMP)
+	@$(PY) -m tests.support.readme
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix-only .

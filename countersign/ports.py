@@ -229,6 +229,10 @@ class Ledger(Protocol):
     directory: Directory
     audit: AuditLog
 
+    def check_writable(self) -> None:
+        """Unavailable, with the reason, where nothing could be written now; leaves nothing behind."""
+        ...
+
     def close(self) -> None:
         """Give back all connections."""
         ...

@@ -103,7 +103,7 @@ class GovernedAction:
         plan = await self._open()
         version, written, graded = await self._prepare(plan)
         window = await self._propose(version, written, graded)
-        if window.status == ApprovalStatus.GRANTED:
+        if not window.roles:
             await self._move(Event.GRANTED_BY_RULE, "granted_by_rule")
         else:
             await self._move(Event.PROPOSED, "needs_people")

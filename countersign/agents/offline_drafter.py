@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -20,6 +19,7 @@ from countersign.agents.offline_wording import WORDING, Language
 from countersign.agents.rule_model import RuleModel
 from countersign.domain.draft import CLAIM_REFERENCE
 from countersign.domain.figures import agrees, read_shown, show
+from countersign.domain.visible import is_hidden
 
 OPENING = ("rows", "period", "top_amount")
 """What the report opens with, where it can be said: its conclusion."""
@@ -27,10 +27,6 @@ COMPLAINT = re.compile(
     r"^claims\.(?P<claim>[a-z][a-z0-9_]*)|^body:(?P<line>[0-9]+):|\{\{(?P<reference>[a-z][a-z0-9_]*)\}\}"
 )
 MARKUP = re.compile(r"[<>\[\]{}&\\`]|://|www\.")
-DRAWS_NOTHING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
-    chr(at) for at in range(0xFE00, 0xFE10)
-}
-"""Letters that no reader sees, although Unicode calls them printable."""
 
 
 class OfflineDrafter(RuleModel):
@@ -63,7 +59,7 @@ def _next_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:
 def _claim(figure: Figure, answer: str, language: Language) -> dict[str, str] | None:
     """The claim that the answer supports, or nothing: a refused query or a blank result is never guessed."""
     value = _single_value(answer)
-    if value is None or not 0 < len(value) <= 120 or not _visible(value):
+    if value is None or not 0 < len(value) <= 120 or any(map(is_hidden, value)):
         return None
     if figure.kind != "number":
         return {"id": figure.id, "query": figure.query, "value": value, "unit": "", "shown": value}
@@ -93,11 +89,6 @@ def _shown(value: str, unit: str, language: Language, ungrouped: bool) -> str | 
         if len(candidate) <= 120 and read is not None and agrees(read, exact, unit) is None:
             return candidate
     return None
-
-
-def _visible(text: str) -> bool:
-    categories = {unicodedata.category(letter) for letter in text}
-    return not any(each[0] == "C" or each in ("Zl", "Zp") for each in categories) and not DRAWS_NOTHING & set(text)
 
 
 def _complaints(assignment: Mapping[str, Any]) -> set[str]:

@@ -160,7 +160,7 @@ def _say_outcome(outcome: Outcome | None, statement: Statement, as_json: bool) -
             "outcome": outcome.model_dump(mode="json") if outcome else None,
         })  # fmt: skip
     elif outcome is None:
-        say("sent as signal; not ruled on yet: no worker answers. It counts if a worker rules on it before the deadline.")
+        say("sent as signal; not ruled on yet: no worker answers. It counts if one rules on it before the deadline.")
     elif outcome.ruling != Ruling.ACCEPTED:
         typer.echo(f"error: refused: {outcome.sentence()}", err=True)
     else:

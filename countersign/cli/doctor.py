@@ -119,7 +119,7 @@ def _of_ledger(settings: Settings) -> Iterator[Check]:
 
 
 def _written(session: Session) -> str:
-    session.ledger.documents.put("doctor", b"doctor")
+    session.ledger.check_writable()
     # The password is not for the screen.
     where = session.settings.ledger_url.rpartition("@")[2]
     return f"{where} migrated and writable"

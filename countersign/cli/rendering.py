@@ -16,12 +16,9 @@ import typer
 
 from countersign.domain.errors import InputRefused
 from countersign.domain.strict_json import parse
+from countersign.domain.visible import is_hidden
 from countersign.ports import Documents
 
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories that have no visible form of their own: controls, formats (bidi, zero width), line separators."""
-_INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Characters of other categories that show as nothing."""
 MAX_VIEW = 4_000_000
 
 
@@ -42,10 +39,7 @@ def visible_line(text: str) -> str:
 def _shows(character: str) -> bool:
     if character in "\n ":
         return True
-    category = unicodedata.category(character)
-    if category in _HIDDEN or category == "Zs" or character in _INVISIBLE:
-        return False
-    return not ("\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef")
+    return not is_hidden(character) and unicodedata.category(character) != "Zs"
 
 
 def say(line: str = "") -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from countersign.domain.draft import DatasetSchema, ReportRequest
+from countersign.domain.channel import ChannelName
+from countersign.domain.draft import DatasetSchema, Period, Question, ReportRequest, Title
 from countersign.domain.errors import ConfigurationRefused, InputRefused
 from countersign.domain.identity import OperationId, PersonId, TenantId
 from countersign.domain.strict_json import parse as parse_json
@@ -28,15 +29,16 @@ class Order(Value):
     tenant: TenantId
     requester: PersonId
     operation: OperationId | None = None
-    question: Annotated[str, Field(min_length=1, max_length=2_000)]
-    title: Annotated[str, Field(max_length=300)] = ""
-    period: Annotated[str, Field(max_length=200)] = ""
-    channel: Annotated[str, Field(min_length=1, max_length=32)]
+    question: Question
+    title: Title = ""
+    period: Period = ""
+    channel: ChannelName
     language: Annotated[str, Field(min_length=2, max_length=2)] = "en"
     data: Annotated[str, Field(min_length=1, max_length=1_000)]
     """The dataset's path; in a request file it is meant from that file's folder."""
     schema_: Annotated[str, Field(alias="schema", max_length=1_000)] = ""
-    """The schema file's path; empty: every column is text, and nothing can be summed."""
+    """The schema file's path. A column that no schema names is read as a whole: numbers, dates or text, where all its
+    values are plainly that; anything in between is refused."""
 
 
 def read_order(file: Path | None, options: Mapping[str, str | None]) -> Order:

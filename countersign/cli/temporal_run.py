@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SOON = timedelta(seconds=5)
 """How long a small question to the server may take."""
+UPDATE_TRIES = 3
 ANSWER_WITHIN = timedelta(seconds=15)
 """How long an update may wait for the run's answer before it is sent as a signal."""
 
@@ -113,14 +114,21 @@ async def _updated(
     handle: WorkflowHandle[object, object], message: dict[str, str], statement_id: str
 ) -> Outcome | None:
     from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
+    from temporalio.service import RPCError, RPCStatusCode
 
-    try:
-        outcome: Outcome = await handle.execute_update(
-            names.DECIDE, message, id=statement_id, result_type=Outcome, rpc_timeout=ANSWER_WITHIN
-        )
-    except WorkflowUpdateRPCTimeoutOrCancelledError:
-        return None
-    return outcome
+    for _ in range(UPDATE_TRIES):
+        try:
+            outcome: Outcome = await handle.execute_update(
+                names.DECIDE, message, id=statement_id, result_type=Outcome, rpc_timeout=ANSWER_WITHIN
+            )
+            return outcome
+        except WorkflowUpdateRPCTimeoutOrCancelledError:
+            return None
+        except RPCError as lost:
+            # Messages that meet a run's very end make the server redo that task and drop the updates in it.
+            if lost.status != RPCStatusCode.FAILED_PRECONDITION:
+                raise
+    return None
 
 
 def _attributes(operation: Operation) -> TypedSearchAttributes:

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from countersign.domain.values import Value
+from countersign.domain.channel import ChannelName
+from countersign.domain.values import Sha256, Value
 
 CLAIM_ID_PATTERN = r"[a-z][a-z0-9_]{0,31}"
 CLAIM_REFERENCE = re.compile(r"\{\{(" + CLAIM_ID_PATTERN + r")\}\}")
@@ -15,6 +16,9 @@ CLAIM_REFERENCE = re.compile(r"\{\{(" + CLAIM_ID_PATTERN + r")\}\}")
 
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 ShortText = Annotated[str, Field(min_length=1, max_length=500)]
+Question = Annotated[str, Field(min_length=1, max_length=2_000)]
+Title = Annotated[str, Field(max_length=300)]
+Period = Annotated[str, Field(max_length=200)]
 
 
 class Claim(Value):
@@ -66,10 +70,10 @@ class ReportRequest(Value):
     """What a requester wants reported, and where to."""
 
     case: Literal["report"] = "report"
-    question: Annotated[str, Field(min_length=1, max_length=2_000)]
-    title: Annotated[str, Field(max_length=300)] = ""
-    period: Annotated[str, Field(max_length=200)] = ""
-    channel: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+    question: Question
+    title: Title = ""
+    period: Period = ""
+    channel: ChannelName
     language: Literal["en", "zh"] = "en"
     dataset: DatasetRef
 
@@ -77,7 +81,7 @@ class ReportRequest(Value):
 class DatasetRef(Value):
     """The one dataset a report rests on, by the hash of its bytes."""
 
-    sha256: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    sha256: Sha256
     name: Annotated[str, Field(min_length=1, max_length=200)]
     """The file's own name, without folders."""
     schema_: DatasetSchema = Field(alias="schema")

@@ -70,6 +70,8 @@ class ApprovalStatus(StrEnum):
     REJECTED = "rejected"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+    SUPERSEDED = "superseded"
+    """A newer proposal of the operation took its place."""
     CONSUMED = "consumed"
     """Executed; the grant is used up."""
 

@@ -9,9 +9,10 @@ import errno
 import hashlib
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from countersign.domain.errors import DataRefused, InputRefused, NotFound, Unavailable
@@ -39,15 +40,7 @@ class EvidenceStore:
         """
         if source.exists() and not source.is_file():
             raise DataRefused(f"{source.name} is not a regular file; name the CSV file itself")
-        return self._take_in(_limited(_blocks_of(source), source.name, max_bytes))
-
-    def put_bytes(self, data: bytes) -> Sha256:
-        """Take in `data` and return its hash.
-
-        Raises:
-            Unavailable: the store cannot be written.
-        """
-        return self._take_in([data])
+        return self._take_in(_limited(_source_blocks(source), source.name, max_bytes))
 
     def path(self, sha256: str) -> Path:
         """Where the bytes with that hash lie.
@@ -55,10 +48,12 @@ class EvidenceStore:
         Raises:
             InputRefused: `sha256` is not of the form `sha256:` and 64 hex digits.
             NotFound: nothing is stored under it.
+            Unavailable: the store does not let us look.
         """
         path = self._place(sha256)
-        if not path.is_file():
-            raise NotFound(f"no evidence is stored under {sha256}; add the file again under its name")
+        with _reading(sha256):
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise _absent(sha256)
         return path
 
     def verify(self, sha256: str) -> None:
@@ -67,11 +62,13 @@ class EvidenceStore:
         Raises:
             DataRefused: the bytes were changed since.
             NotFound: nothing is stored under that hash.
+            Unavailable: the store does not let us read, which says nothing about the bytes.
         """
         path = self.path(sha256)
         digest = hashlib.sha256()
-        for block in _blocks_of(path):
-            digest.update(block)
+        with _reading(sha256):
+            for block in _blocks(path):
+                digest.update(block)
         if f"sha256:{digest.hexdigest()}" != sha256:
             raise changed(sha256)
 
@@ -125,11 +122,30 @@ def _copy(blocks: Iterable[bytes], target: int) -> Sha256:
     return Sha256(f"sha256:{digest.hexdigest()}")
 
 
-def _blocks_of(source: Path) -> Iterator[bytes]:
+@contextmanager
+def _reading(sha256: str) -> Iterator[None]:
+    """Missing bytes are a fact; a full table of files, a failing disk or a missing right is none."""
     try:
-        with source.open("rb") as file:
-            while block := file.read(_BLOCK):
-                yield block
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise _absent(sha256) from None
+    except OSError as error:
+        raise Unavailable(f"evidence {sha256} cannot be read: {_words(error)}; check the data directory") from error
+
+
+def _absent(sha256: str) -> NotFound:
+    return NotFound(f"no evidence is stored under {sha256}; add the file again under its name")
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+def _source_blocks(source: Path) -> Iterator[bytes]:
+    try:
+        yield from _blocks(source)
     except OSError as error:
         raise DataRefused(f"{source.name} cannot be read: {_words(error)}; check its name and permissions") from error
 

@@ -51,7 +51,7 @@ class _Answer(BaseModel):
 
     key: str
     reference: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,500}$")]
-    content_hash: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    content_hash: Sha256
 
 
 class HttpChannel:

@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationError
 
 from countersign.domain.action import Action
+from countersign.domain.channel import ChannelName
 from countersign.domain.document_names import checked_document_name
 from countersign.domain.errors import InputRefused, NotAuthorised
 from countersign.domain.values import Value
@@ -29,7 +30,7 @@ def _document_name(name: str) -> str:
 class PublishReport(Value):
     """Arguments of `publish_report` version 1."""
 
-    channel: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+    channel: ChannelName
     name: Annotated[str, AfterValidator(_document_name)]
     title: Annotated[str, Field(min_length=1, max_length=10_000)]
 

@@ -27,10 +27,10 @@ class SqlApprovals:
         self._store = store
 
     def open(self, proposal: Proposal, run_id: str, view: Sha256, now: datetime) -> Approval:
-        """Store a proposal once per run and version, and cancel what it supersedes.
+        """Store a proposal once per run and version, and close what it supersedes.
 
-        An older approval of the operation that is pending, or granted and not on its way out, becomes CANCELLED (audit
-        `approval.cancelled`, reason `superseded`): no vote is carried over to another run or version (G16, G23).
+        An older approval of the operation that is pending, or granted and not on its way out, becomes SUPERSEDED (audit
+        `approval.superseded`, by the newer one): no vote is carried over to another run or version (G16, G23).
 
         Raises:
             NotFound: the operation is not registered.
@@ -87,7 +87,7 @@ class SqlApprovals:
             writing.lock_known_operation(operation)
             approval = _known(writing.connection, tenant, approval_id)
             expires = status == ApprovalStatus.EXPIRED
-            if approval.status != ApprovalStatus.PENDING and (expires or not _cancellable(writing, approval)):
+            if approval.status != ApprovalStatus.PENDING and (expires or not _can_be_closed(writing, approval)):
                 return approval.status
             set_status(writing, approval_id, status)
             # Whoever asked for a cancellation is not known here: the transport's name for a sender proves nothing.
@@ -141,15 +141,12 @@ def _insert(writing: Writing, proposal: Proposal, run_id: str, view: Sha256, num
 
 
 def _supersede(writing: Writing, older: Approval, by: str, now: datetime) -> None:
-    if _cancellable(writing, older):
-        set_status(writing, older.proposal.approval_id, ApprovalStatus.CANCELLED)
-        names = _names(older.proposal)
-        writing.record(
-            "approval.cancelled", older.proposal.operation, "agent", now, **names, reason="superseded", by=by
-        )
+    if _can_be_closed(writing, older):
+        set_status(writing, older.proposal.approval_id, ApprovalStatus.SUPERSEDED)
+        writing.record("approval.superseded", older.proposal.operation, "agent", now, **_names(older.proposal), by=by)
 
 
-def _cancellable(writing: Writing, approval: Approval) -> bool:
+def _can_be_closed(writing: Writing, approval: Approval) -> bool:
     """Whether it is pending, or granted while surely nothing was sent under it."""
     if approval.status == ApprovalStatus.GRANTED:
         return not _on_its_way(writing, approval)

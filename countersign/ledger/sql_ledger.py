@@ -42,6 +42,10 @@ class SqlLedger:
         self.directory = SqlDirectory(store)
         self.audit = SqlAuditLog(store)
 
+    def check_writable(self) -> None:
+        """As in ports.Ledger."""
+        self._store.check_writable()
+
     def close(self) -> None:
         """Give back all connections."""
         self._store.engine.dispose()

@@ -25,7 +25,7 @@ from countersign.domain.values import Sha256
 from countersign.ledger.checkpoints import Checkpoints
 from countersign.ledger.columns import moment_text
 from countersign.ledger.engines import READ_ONLY, in_plain_words
-from countersign.ledger.tables import audit_records, operations
+from countersign.ledger.tables import audit_records, documents, operations
 
 Fact = dict[str, Any]
 
@@ -101,6 +101,13 @@ class Store:
         writing.records = records
         if records:
             self.checkpoints.advance(tenant, records[-1].sequence, records[-1].hash)
+
+    def check_writable(self) -> None:
+        """Write something and take it back; Unavailable, with the reason, where that fails."""
+        with in_plain_words(self.engine), self._turn, self.engine.connect() as connection:
+            attempt = connection.begin()
+            Writing(connection, "doctor").insert_once(documents, sha256="", data=b"")
+            attempt.rollback()
 
     def _append(self, writing: Writing) -> list[AuditRecord]:
         connection, tenant = writing.connection, writing.tenant

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,30 @@ def test_an_unknown_namespace_is_said(bare: CommandLine, plain_server: str) -> N
     bare.monkeypatch.setenv("TEMPORAL_NAMESPACE", "nowhere")
 
     assert "nowhere" in problems(bare("doctor", "--json"))["namespace"]
+
+
+def test_looking_leaves_nothing_in_the_ledger(bare: CommandLine) -> None:
+    enrolled(bare)
+    before = everything(bare.home / "ledger.db")
+
+    answer = bare("doctor", "--json")
+
+    assert "ledger" not in problems(answer)
+    assert everything(bare.home / "ledger.db") == before
+
+
+def test_a_ledger_that_cannot_be_written_is_a_problem(bare: CommandLine) -> None:
+    enrolled(bare)
+    with closing(sqlite3.connect(bare.home / "ledger.db")) as connection, connection:
+        connection.execute("CREATE TRIGGER full BEFORE INSERT ON documents BEGIN SELECT RAISE(ABORT, 'no room'); END")
+
+    assert "no room" in problems(bare("doctor", "--json"))["ledger"]
+
+
+def everything(ledger: Path) -> list[str]:
+    """All that a ledger file holds."""
+    with closing(sqlite3.connect(ledger)) as connection:
+        return list(connection.iterdump())
 
 
 def test_a_key_that_others_can_read_is_a_problem(bare: CommandLine) -> None:

@@ -41,6 +41,7 @@ def test_it_is_sent_as_a_signal_and_counts_once(bare: CommandLine, processes: Pr
         working(processes, env)
 
         assert "sent as signal; not ruled on yet" in answer.out
+        assert "It counts if one rules on it before the deadline." in answer.out
         assert bare("wait", "alone", *ACME, "--timeout", "5m").code == 0
         votes = bare.done("show", "alone", *ACME, "--json").json()["approval"]["votes"]
         assert [vote["person"] for vote in votes] == ["bob"]

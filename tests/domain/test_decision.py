@@ -19,6 +19,7 @@ from tests.domain.samples import DEADLINE, NOW, a_need, a_person, a_proposal, a_
 
 PENDING, GRANTED, REJECTED = ApprovalStatus.PENDING, ApprovalStatus.GRANTED, ApprovalStatus.REJECTED
 EXPIRED, CANCELLED, CONSUMED = ApprovalStatus.EXPIRED, ApprovalStatus.CANCELLED, ApprovalStatus.CONSUMED
+SUPERSEDED = ApprovalStatus.SUPERSEDED
 
 PERSONS = {
     person.id: person
@@ -140,6 +141,7 @@ STANDS = [
     Case("carl", "approve", SETTLED, GRANTED, stands=GRANTED, voted=[CARL]),
     Case("bob", "approve", SETTLED, REJECTED, stands=REJECTED, voted=[REJECTER]),
     Case("bob", "approve", SETTLED, CANCELLED, stands=CANCELLED),
+    Case("bob", "approve", SETTLED, SUPERSEDED, stands=SUPERSEDED),
     Case("bob", "approve", SETTLED, CONSUMED, stands=CONSUMED, voted=[CARL]),
     Case("bob", "reject", SETTLED, CONSUMED, stands=CONSUMED, voted=[CARL]),
     Case("bob", "approve", SETTLED, GRANTED, stands=GRANTED, when=AFTER_IT),

@@ -118,7 +118,7 @@ def test_a_status_that_claims_more_than_the_votes_say_is_not_believed(
     attempt.is_refused(approval, "quorum" if status == "granted" else "approval_consumed")
 
 
-@pytest.mark.parametrize("status", ["pending", "rejected", "expired", "cancelled", "consumed"])
+@pytest.mark.parametrize("status", ["pending", "rejected", "expired", "cancelled", "superseded", "consumed"])
 @pytest.mark.guarantee("G22")
 def test_nothing_but_a_grant_is_executed(world: World, attempt: Attempt, status: str) -> None:
     approval = world.granted()

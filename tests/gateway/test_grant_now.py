@@ -111,6 +111,8 @@ class TestRequest:
     @pytest.mark.guarantee("G02")
     def test_a_request_signed_by_its_own_approver(self, world: World, attempt: Attempt) -> None:
         approval = world.granted()
+        both = Person(tenant=TENANT, id="bob", roles=frozenset({"requester", "reviewer"}))
+        world.ledger.directory.put_person(both, "admin", world.now)
         world.tamper("operations", "statement", lambda _: self.resigned(world, "bob"))
         world.tamper("operations", "requester", lambda _: "bob")
         world.tamper("approvals", "proposal", changed_json("requester", to="bob"))

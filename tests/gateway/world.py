@@ -76,7 +76,9 @@ class World:
             self.ledger.directory.put_person(Person(tenant=TENANT, id=name, roles=frozenset(roles)), "test", START)
             key = Key(id=f"{name}-1", public_key=public_text(self.keys[name]), not_before=START - timedelta(days=1))
             self.ledger.directory.add_key(TENANT, name, key, "test", START)
-        self.evidence.put_bytes(DATA)
+        data = self.folder / "sales.csv"
+        data.write_bytes(DATA)
+        self.evidence.put(data)
 
     def propose(
         self, operation: str = "q2-report", *, channel: str = "press", by: Policy | None = None, **changes: Any

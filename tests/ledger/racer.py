@@ -51,7 +51,7 @@ def work(ledger: SqlLedger, name: str) -> None:
         id = f"{name}-{number}"
         ledger.operations.register(operation(id))
         ledger.operations.move(TENANT, id, State.RUNNING, "", NOW + timedelta(seconds=number))
-        ledger.operations.move(TENANT, OPERATION, State.FAILED, id, NOW)
+        ledger.operations.move(TENANT, OPERATION, State.WAITING_RETRY, id, NOW)
         print("done", id, flush=True)
 
 

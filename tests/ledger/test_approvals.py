@@ -88,19 +88,20 @@ def test_an_approval_id_stands_for_one_proposal(ledger: SqlLedger) -> None:
 
 @pytest.mark.guarantee("G16")
 @pytest.mark.parametrize(("run_id", "version"), [("run-1", 2), ("run-2", 1)])
-def test_a_newer_proposal_cancels_the_pending_one_and_takes_over_no_vote(
+def test_a_newer_proposal_supersedes_the_pending_one_and_takes_over_no_vote(
     ledger: SqlLedger, run_id: str, version: int
 ) -> None:
     old = open_one(ledger, approvals=2).proposal
     decide(ledger, statement(old, "bob"))
     new = proposal("approval-2", version=version, content=b"edited", approvals=2)
     ledger.approvals.open(new, run_id, VIEW, LATER)
-    assert status(ledger) == ApprovalStatus.CANCELLED
+    assert status(ledger) == ApprovalStatus.SUPERSEDED
+    assert ledger.approvals.settle(TENANT, "approval-1", ApprovalStatus.CANCELLED, LATER) == ApprovalStatus.SUPERSEDED
     current = ledger.approvals.current(TENANT, OPERATION)
     assert current is not None
     assert (current.proposal, current.status, current.votes) == (new, ApprovalStatus.PENDING, ())
-    cancelled = next(record for record in ledger.audit.records(TENANT) if record.type == "approval.cancelled")
-    assert (cancelled.detail["reason"], cancelled.detail["by"]) == ("superseded", "approval-2")
+    superseded = next(record for record in ledger.audit.records(TENANT) if record.type == "approval.superseded")
+    assert (superseded.detail["approval_id"], superseded.detail["by"]) == ("approval-1", "approval-2")
     late = decide(ledger, statement(old, "carl"), message_id="m-2")
     assert late.ruling in (Ruling.NOT_THIS_APPROVAL, Ruling.NOT_THIS_VERSION)
 
@@ -109,7 +110,7 @@ def test_a_newer_proposal_cancels_the_pending_one_and_takes_over_no_vote(
 def test_a_grant_of_another_run_is_void_once_the_new_run_proposes(ledger: SqlLedger) -> None:
     old = granted(ledger)
     ledger.approvals.open(proposal("approval-2", content=b"redrafted"), "run-2", VIEW, LATER)
-    with pytest.raises(Conflict, match="cancelled"):
+    with pytest.raises(Conflict, match="superseded"):
         claim(ledger, old)
 
 

@@ -160,7 +160,7 @@ def test_after_not_sent_another_action_may_go_and_then_the_first_may_not(ledger:
     other = claim(ledger, second_grant(ledger, b"another text"))  # type: ignore[arg-type]
     assert other.attempt == 1
     assert ledger.executions.get(TENANT, OPERATION) == other
-    with pytest.raises(Conflict, match="cancelled"):
+    with pytest.raises(Conflict, match="superseded"):
         claim(ledger, approval, LATER)
 
 

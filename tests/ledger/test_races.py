@@ -162,8 +162,8 @@ def test_a_process_killed_in_the_middle_leaves_a_chain_that_holds_and_no_step_wi
     registered = [record.operation for record in records if record.type == "operation.registered"]
     assert sorted(registered) == sorted(one.operation for one in after.operations.list(TENANT))
     assert set(said) <= set(registered)
-    failed = [record.detail["reason"] for record in records if record.type == "run.failed"]
-    assert after.operations.get(TENANT, OPERATION).reason == failed[-1]
+    moved = [record.detail["reason"] for record in records if record.type == "run.waiting_retry"]
+    assert after.operations.get(TENANT, OPERATION).reason == moved[-1]
     after.operations.register(operation("after-the-kill"))
     assert after.audit.verify(TENANT).count == len(records) + 1
     after.close()

@@ -8,6 +8,7 @@ from typing import Any
 from countersign.cases.report.checks import check_draft
 from countersign.domain.draft import Claim, ColumnSchema, DatasetRef, DatasetSchema, Draft, ReportRequest, Violation
 from countersign.domain.errors import QueryRefused
+from countersign.domain.values import Sha256
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ EVIDENCE = {
     "SELECT max(day) FROM data": Cell("2026-06-30", "date"),
     "SELECT region FROM data": Cell("Region 7 <b>*", "text"),
 }
+SHA256 = Sha256("sha256:" + "ab" * 32)
 TOTAL, ROWS, GROWTH, LAST_DAY, REGION = EVIDENCE
 
 
@@ -73,7 +75,7 @@ def draft(**changes: Any) -> Draft:
 def request(**changes: Any) -> ReportRequest:
     """The request that the clean draft answers."""
     columns = {"amount": ColumnSchema(type="number", currency="USD"), "mass": ColumnSchema(type="number", unit="tCO2e")}
-    dataset = DatasetRef(sha256="sha256:" + "ab" * 32, name="sales-2026.csv", schema=DatasetSchema(columns=columns))
+    dataset = DatasetRef(sha256=SHA256, name="sales-2026.csv", schema=DatasetSchema(columns=columns))
     fields: dict[str, Any] = {
         "question": "How did sales go?",
         "title": "Sales 2026",

@@ -83,9 +83,10 @@ def test_a_key_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Mo
     def full(key: Ed25519PrivateKey) -> bytes:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as disk, pytest.raises(Unavailable, match="No space left"):
+    with monkeypatch.context() as disk:
         disk.setattr(keys, "_pem", full)
-        new_key_file(tmp_path / "bob.pem")
+        with pytest.raises(Unavailable, match="No space left"):
+            new_key_file(tmp_path / "bob.pem")
     assert list(tmp_path.iterdir()) == []
     new_key_file(tmp_path / "bob.pem")
     assert [path.name for path in tmp_path.iterdir()] == ["bob.pem"]

@@ -12,9 +12,7 @@ from collections.abc import Iterable
 import pytest
 
 KNOWN = frozenset(f"G{number:02d}" for number in range(1, 48))
-REQUIRED = frozenset(
-    "G14 G15 G16 G17 G18 G19 G21 G24 G26 G31 G32 G33 G34 G36 G39 G40 G42 G43 G44 G45 G46 G47".split()
-)
+REQUIRED = frozenset("G14 G15 G16 G17 G18 G19 G21 G24 G26 G31 G32 G33 G34 G36 G39 G40 G42 G43 G44 G45 G46 G47".split())
 """What this version promises: each needs a test, or a promise would vanish from the table with its last one."""
 OPTION = "--require-guarantees"
 

@@ -23,6 +23,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, WorkflowInstance, WorkflowInstanceDetails
 
 from workflows.governed_action import GovernedAction
+from workflows.names import RUN_QUEUE
 
 FOLDER = Path(__file__).with_name("histories")
 Fact = tuple[str, ...]
@@ -96,8 +97,7 @@ def _facts_of_event(event: HistoryEvent) -> Iterator[Fact]:
     match event.event_type:
         case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             step = event.activity_task_scheduled_event_attributes
-            limits = (step.start_to_close_timeout, step.schedule_to_close_timeout, step.heartbeat_timeout)
-            yield _step(step.activity_type.name, step.task_queue.name, step.input.payloads, limits)
+            yield _step(step.activity_type.name, step.task_queue.name, step.input.payloads, step.start_to_close_timeout)
         case EventType.EVENT_TYPE_TIMER_STARTED:
             yield "timer", event.timer_started_event_attributes.start_to_fire_timeout.ToJsonString()
         case EventType.EVENT_TYPE_MARKER_RECORDED:
@@ -117,8 +117,9 @@ def _facts_of_command(command: WorkflowCommand) -> Iterator[Fact]:
     match command.WhichOneof("variant"):
         case "schedule_activity":
             step = command.schedule_activity
-            limits = (step.start_to_close_timeout, step.schedule_to_close_timeout, step.heartbeat_timeout)
-            yield _step(step.activity_type, step.task_queue, step.arguments, limits)
+            # A step without a queue of its own goes to the run's, which is another one while replaying.
+            queue = RUN_QUEUE if step.task_queue.startswith("replay-") else step.task_queue
+            yield _step(step.activity_type, queue, step.arguments, step.start_to_close_timeout)
         case "start_timer":
             yield "timer", command.start_timer.start_to_fire_timeout.ToJsonString()
         case "schedule_local_activity":
@@ -131,10 +132,8 @@ def _facts_of_command(command: WorkflowCommand) -> Iterator[Fact]:
             yield ("cancelled",)
 
 
-def _step(name: str, queue: str, arguments: Any, limits: tuple[Any, ...]) -> Fact:
-    # A limit that was not given is recorded as the server fills it in, so only those given on both sides are compared.
-    given = "/".join(limit.ToJsonString() for limit in limits[:1])
-    return "step", name, queue, *(each.data.decode() for each in arguments), given
+def _step(name: str, queue: str, arguments: Any, limit: Any) -> Fact:
+    return "step", name, queue, *(each.data.decode() for each in arguments), limit.ToJsonString()
 
 
 def _attributes(attributes: Any) -> Fact:

@@ -23,7 +23,7 @@ LOOK_UP = [State.OUTCOME_UNKNOWN]
     [
         (["rate_limited"], RETRY, 2),
         (["error_after"], LOOK_UP, 1),
-        (["close_after", "lookup_unavailable", "lookup_garbage"], LOOK_UP, 1),
+        (["close_after", "lookup_unavailable"], LOOK_UP, 1),
         (["error_before"], [*LOOK_UP, *RETRY], 2),
         (["rate_limited", "bad_gateway_after"], [*RETRY, *LOOK_UP], 2),
     ],

@@ -163,12 +163,12 @@ async def test_an_unsigned_approval_with_any_identity_changes_nothing(installati
 )
 @pytest.mark.guarantee("G16", "G18", "G23")
 async def test_a_statement_for_something_else_is_refused_with_its_reason(
-    installation: Installation, person: str, changes: dict[str, Any], ruling: Ruling
+    sqlite_installation: Installation, person: str, changes: dict[str, Any], ruling: Ruling
 ) -> None:
-    async with installation.workers("agent"):
-        run = await installation.start("op-1")
+    async with sqlite_installation.workers("agent"):
+        run = await sqlite_installation.start("op-1")
         await until_state(run, State.WAITING_APPROVAL)
-        message = installation.decision(installation.proposal("op-1"), person, **changes)
+        message = sqlite_installation.decision(sqlite_installation.proposal("op-1"), person, **changes)
         outcome = await run.execute_update("decide", message, result_type=Outcome)
         status = await run.query("status", result_type=RunStatus)
     assert outcome.ruling == ruling
@@ -176,11 +176,11 @@ async def test_a_statement_for_something_else_is_refused_with_its_reason(
 
 
 @pytest.mark.guarantee("G46")
-async def test_history_holds_no_text_of_request_draft_or_data(installation: Installation) -> None:
-    async with installation.workers():
-        run = await installation.start("op-1", data="date,region,amount\n2026-01-05,Zanzibar-West,120.50\n")
+async def test_history_holds_no_text_of_request_draft_or_data(sqlite_installation: Installation) -> None:
+    async with sqlite_installation.workers():
+        run = await sqlite_installation.start("op-1", data="date,region,amount\n2026-01-05,Zanzibar-West,120.50\n")
         await until_state(run, State.WAITING_APPROVAL)
-        decision = installation.decision(installation.proposal("op-1"), "bob")
+        decision = sqlite_installation.decision(sqlite_installation.proposal("op-1"), "bob")
         await run.execute_update("decide", decision, result_type=Outcome)
         await run.result()
     history = json.dumps((await run.fetch_history()).to_json_dict())

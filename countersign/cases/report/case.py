@@ -14,7 +14,6 @@ from countersign.domain.errors import ConfigurationRefused
 from countersign.domain.values import Sha256
 from countersign.ports import Cell
 
-NAME = "report"
 POLICY = "report"
 RUBRIC = "report-rubric"
 TOOL, TOOL_VERSION = "publish_report", "1"
@@ -61,6 +60,6 @@ def action(
         tenant=tenant, operation=operation, tool=TOOL, tool_version=TOOL_VERSION,
         args={"channel": request.channel, "name": name, "title": rendered_title(draft)},
         target=f"{request.channel}:{name}", side_effect=channel.side_effect, scope="one_document",
-        environment=environment, content_hash=content_hash, evidence_hash=Sha256(request.dataset.sha256),
+        environment=environment, content_hash=content_hash, evidence_hash=request.dataset.sha256,
         policy_version=policy_version,
     )  # fmt: skip

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from countersign.cases.report.fields import Field
 from countersign.cases.report.wording import RESERVED_HEADINGS
 from countersign.domain.draft import CLAIM_REFERENCE, Draft, Violation
+from countersign.domain.visible import is_hidden
 
-_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters, marks and patterns that draw nothing although their category says otherwise."""
 _REFERENCE_LIKE = re.compile(r"\{\{|\}\}")
 _MARKUP = (
     ("no raw HTML", re.compile(r"<(?=[A-Za-z/!?{])")),
@@ -55,13 +54,6 @@ def hidden_characters(field: Field, allowed: str = "") -> Iterator[Violation]:
         if is_hidden(letter) and letter not in allowed:
             found = f"U+{ord(letter):04X} {unicodedata.name(letter, '')}".rstrip()
             yield Violation(code="hidden_character", place=field.place(at), expected="visible characters", found=found)
-
-
-def is_hidden(letter: str) -> bool:
-    """Whether a character draws nothing a reader could see (controls, format and bidi marks, fillers)."""
-    variation = "\ufe00" <= letter <= "\ufe0f" or "\U000e0100" <= letter <= "\U000e01ef"
-    category = unicodedata.category(letter)
-    return category[0] == "C" or category in ("Zl", "Zp") or variation or letter in _INVISIBLE
 
 
 def hidden_in_claims(draft: Draft) -> Iterator[Violation]:

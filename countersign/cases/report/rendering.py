@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from countersign.cases.report.fields import Field, claims_by_id, fields_of
-from countersign.cases.report.markup import is_hidden
 from countersign.cases.report.wording import SECTIONS
 from countersign.domain.draft import CLAIM_REFERENCE, Claim, Draft, ReportRequest
 from countersign.domain.errors import InputRefused
+from countersign.domain.visible import is_hidden
 
 _MARKS = re.compile(r"[\\`*_{}\[\]<>&|~#!+=]")
 _LINE_START_MARKS = re.compile(r"^(-(?![0-9.])|[0-9]{1,9}(?=[.)](?:\s|$)))")
