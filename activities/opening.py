@@ -8,6 +8,7 @@ from activities.failures import refusals
 from activities.interfaces import Opening, OpenOrder, RunPlan, StateRecord
 from activities.requests import stored_request
 from countersign.domain.errors import Conflict
+from countersign.domain.execution import ExecutionStatus
 from countersign.domain.identity import workflow_id
 from countersign.domain.state import State
 from countersign.ports import Ledger
@@ -53,7 +54,15 @@ class OpeningSteps(Opening):
         """See Opening."""
         with refusals(self._ledger, record.tenant, record.operation, "record_state"):
             _check_name(record.tenant, record.operation)
+            if record.state == State.SUCCEEDED:
+                self._check_executed(record)
             self._ledger.operations.move(record.tenant, record.operation, record.state, record.reason, record.now)
+
+    def _check_executed(self, record: StateRecord) -> None:
+        """That it was executed is a claim of whoever polls the gateway's queue; the receipt is the fact (G22)."""
+        execution = self._ledger.executions.get(record.tenant, record.operation)
+        if execution is None or execution.status != ExecutionStatus.EXECUTED:
+            raise Conflict(f"operation {record.operation}: the run says executed, and the ledger has no receipt of it")
 
 
 def _check_name(tenant: str, operation: str) -> None:

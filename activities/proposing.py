@@ -15,7 +15,7 @@ from countersign.domain.action import Action
 from countersign.domain.canonical import canonical_bytes, digest
 from countersign.domain.channel import ChannelConfig
 from countersign.domain.draft import Draft, ReportRequest
-from countersign.domain.errors import DeniedByPolicy
+from countersign.domain.errors import Conflict, DeniedByPolicy
 from countersign.domain.policy import Answer, Assessment, Policy, assess, duration
 from countersign.domain.proposal import Approval, Proposal
 from countersign.domain.rubric import Rubric, Verdict
@@ -45,6 +45,9 @@ class ProposingSteps(Proposing):
         with refusals(self._ledger, step.tenant, step.operation, "propose"):
             request = stored_request(self._ledger, step.tenant, step.operation)
             draft = self._ledger.drafts.get(step.tenant, step.operation, step.draft_version)
+            if not self._ledger.drafts.passed(step.tenant, step.operation, step.draft_version):
+                # Not what the run says of its steps counts, but what they wrote down (G22, G40).
+                raise Conflict(f"draft v{step.draft_version} did not pass checks and grade; nothing is proposed")
             document = case.document(draft, request)
             action = self._action(order, request, draft, document)
             proposal = self._opened_before(order) or self._proposal(order, request, draft, action)

@@ -83,6 +83,10 @@ class Drafts(Protocol):
         """That version with the model that wrote it, or nothing."""
         ...
 
+    def passed(self, tenant: str, operation: str, version: int) -> bool:
+        """Whether this version's latest checks found nothing and its latest grade is satisfied; neither may lack."""
+        ...
+
     def feedback(self, tenant: str, operation: str, version: int) -> tuple[str, ...]:
         """What the checks and the latest grade said of a version, a line each; empty where it was satisfied."""
         ...

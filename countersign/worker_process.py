@@ -82,6 +82,7 @@ async def _serve(role: Role, settings: Settings) -> int:
         async with _worker(role, client, settings, ledger, threads):
             print(f"worker ready: role {role}, server {client.service_client.config.target_host}", flush=True)
             await stop.wait()
+            _end_after(GRACE + timedelta(seconds=10))
     ledger.close()
     return 0
 
@@ -159,6 +160,13 @@ def _child(role: Role, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         env={**environment, "COUNTERSIGN_WORKER_PARENT": str(os.getpid())},
         stdin=subprocess.PIPE,
     )
+
+
+def _end_after(limit: timedelta) -> None:
+    """A step that is tried for as long as the ledger is away would keep a stopping process for as long."""
+    ending = threading.Timer(limit.total_seconds(), os._exit, args=(1,))
+    ending.daemon = True
+    ending.start()
 
 
 def _stop_with_parent(stop: asyncio.Event) -> None:

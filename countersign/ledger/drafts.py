@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, select
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.draft import Draft, Violation
 from countersign.domain.errors import Conflict
-from countersign.domain.rubric import Grade
+from countersign.domain.rubric import Grade, Verdict
 from countersign.domain.strict_json import check_text
 from countersign.domain.values import Sha256
 from countersign.ledger.store import Store, Writing, absent
@@ -56,6 +56,15 @@ class SqlDrafts:
         with self._store.reading() as connection:
             row = connection.execute(columns.where(_is(drafts, tenant, operation, version))).first()
         return None if row is None else Written(draft=row.draft, model=row.model)
+
+    def passed(self, tenant: str, operation: str, version: int) -> bool:
+        """Whether its latest checks found nothing and its latest grade is satisfied; neither may lack."""
+        with self._store.reading() as connection:
+            checked = _latest(connection, draft_checks, tenant, operation, version)
+            graded = _latest(connection, draft_grades, tenant, operation, version)
+        if checked is None or graded is None:
+            return False
+        return not checked.violations and graded.grade.verdict == Verdict.SATISFIED
 
     def feedback(self, tenant: str, operation: str, version: int) -> tuple[str, ...]:
         """What the checks and the latest grade said of a version, a line each."""
