@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from countersign.worker_process import main
+from countersign.worker_process import leave, main
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="worker.py", description="Run a Countersign worker until it is stopped.")
@@ -16,4 +15,4 @@ if __name__ == "__main__":
         help="agent: workflows, drafting, checks, decisions; gateway: the effect alone, with outside credentials;"
         " all (default): one process of each.",
     )
-    sys.exit(main(parser.parse_args().role))
+    leave(main(parser.parse_args().role))

@@ -14,9 +14,6 @@ from countersign.domain.state import State
 from countersign.ports import Ledger
 from countersign.signing.statements import verify_request
 
-REQUESTER = "requester"
-"""The role that may ask for operations."""
-
 
 class OpeningSteps(Opening):
     """Checks what is registered before anything is done for it: a workflow can be started by anyone."""
@@ -38,7 +35,7 @@ class OpeningSteps(Opening):
                 stored.statement, persons, installation=self._installation, now=order.now
             )
             request = stored_request(self._ledger, run.tenant, run.operation)
-            if not signer.active or REQUESTER not in signer.roles:
+            if not signer.may_request:
                 raise Conflict(
                     f"operation {run.operation}: {signer.id} may not start operations; the role requester is needed"
                 )

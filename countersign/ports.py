@@ -188,7 +188,7 @@ class Directory(Protocol):
         ...
 
     def tenants(self) -> Sequence[str]:
-        """Every tenant with persons or audit records."""
+        """Every tenant with persons, operations, audit records or a checkpoint."""
         ...
 
     def put_person(self, person: Person, subject: str, now: datetime) -> None:

@@ -49,9 +49,19 @@ def value_type(kind: str) -> str:
 
 
 async def missing_search_attributes(client: Client) -> list[str]:
-    """Names of ours that the namespace does not have with the right type; a run's upsert would then fail for ever."""
+    """Names of ours that the namespace does not have; a run's upsert of one would fail for ever.
+
+    Raises:
+        ConfigurationRefused: one is there with another type, which only its removal by hand can change.
+    """
     answer = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace)
     )
     known = {name: IndexedValueType.Name(number) for name, number in answer.custom_attributes.items()}
-    return [name for name, kind in SEARCH_ATTRIBUTES.items() if known.get(name) != value_type(kind)]
+    for name, kind in SEARCH_ATTRIBUTES.items():
+        if known.get(name, value_type(kind)) != value_type(kind):
+            raise ConfigurationRefused(
+                f"search attribute {name} is registered as {known[name]}, not {value_type(kind)}; remove it with:"
+                f" temporal operator search-attribute remove --name {name}, then run: python starter.py doctor --fix"
+            )
+    return [name for name in SEARCH_ATTRIBUTES if name not in known]

@@ -52,6 +52,7 @@ _END_OF_WINDOW = {
     ApprovalStatus.REJECTED: (Event.REJECTED, "rejected"),
     ApprovalStatus.EXPIRED: (Event.EXPIRED, "undecided_at_deadline"),
     ApprovalStatus.CANCELLED: (Event.CANCELLED, "cancelled"),
+    ApprovalStatus.SUPERSEDED: (Event.CANCELLED, "superseded"),
 }
 
 STEP_FAILURES = (ActivityError, ApplicationError)

@@ -140,8 +140,8 @@ async def _run(operation: Operation) -> list[str]:
     from countersign.temporal_client import connect
 
     client = await connect()
-    running = await start_run(client, operation)
-    return list(await unattended(client)) if running else []
+    await start_run(client, operation)
+    return list(await unattended(client))
 
 
 def _say_started(started: Started, as_json: bool) -> None:

@@ -24,16 +24,16 @@ ANSWER_WITHIN = timedelta(seconds=15)
 """How long an update may wait for the run's answer before it is sent as a signal."""
 
 
-async def start_run(client: Client, operation: Operation) -> bool:
-    """Start the operation's run, or find the first one; True if this call started or found a running one.
+async def start_run(client: Client, operation: Operation) -> None:
+    """Start the operation's run, unless it is running.
 
-    A finished run is never started again, and a running one is not started twice (workflow id = operation).
+    A running one is not started twice (workflow id = operation). Whether an ended operation may be taken up is the
+    ledger's word; a run that was terminated has not ended there, and is started again.
 
     Raises:
         Unavailable: the namespace lacks our search attributes, with which the run could not go on.
     """
     from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-    from temporalio.exceptions import WorkflowAlreadyStartedError
 
     from activities.interfaces import RunOrder
 
@@ -41,20 +41,16 @@ async def start_run(client: Client, operation: Operation) -> bool:
     order = RunOrder(
         tenant=operation.tenant, operation=operation.operation, case=operation.case, request_hash=operation.request_hash
     )
-    try:
-        await client.start_workflow(
-            names.WORKFLOW_TYPE,
-            order,
-            id=workflow_id(operation.tenant, operation.operation),
-            task_queue=names.RUN_QUEUE,
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=_attributes(operation),
-            rpc_timeout=ANSWER_WITHIN,
-        )
-    except WorkflowAlreadyStartedError:
-        return False
-    return True
+    await client.start_workflow(
+        names.WORKFLOW_TYPE,
+        order,
+        id=workflow_id(operation.tenant, operation.operation),
+        task_queue=names.RUN_QUEUE,
+        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        search_attributes=_attributes(operation),
+        rpc_timeout=ANSWER_WITHIN,
+    )
 
 
 async def require_search_attributes(client: Client) -> None:

@@ -19,8 +19,8 @@ from countersign.domain.canonical import canonical_bytes
 from countersign.domain.errors import InputRefused
 from countersign.domain.strict_json import parse
 from countersign.ledger.checkpoints import missing
-from countersign.ledger.store import Store
-from countersign.ledger.tables import audit_records
+from countersign.ledger.store import Store, absent
+from countersign.ledger.tables import audit_records, operations, persons
 
 BATCH = 1_000
 """Rows held in memory at a time."""
@@ -58,7 +58,19 @@ class SqlAuditLog:
             count, head = verify_chain(records, tenant=tenant, origin=installation, checkpoint=checkpoint)
         if checkpoint is None and count > 0 and checkpoints.read(tenant) is None:
             raise missing(tenant, checkpoints.path(tenant), count)
+        if checkpoint is None and count == 0:
+            self._check_known(tenant)
         return Checkpoint(installation=installation, tenant=tenant, count=count, head=head)
+
+    def _check_known(self, tenant: str) -> None:
+        """No record and no checkpoint: of a tenant that has anything else, both were taken away."""
+        with self._store.reading() as connection:
+            for table in (operations, persons):
+                if connection.execute(select(table.c.tenant).where(table.c.tenant == tenant).limit(1)).first():
+                    raise ChainBroken(
+                        1, f"audit record 1 of {tenant} is missing: the tenant has {table.name}, no record"
+                    )
+        raise absent("tenant", tenant)
 
     def _rows(self, tenant: str, operation: str | None = None) -> Generator[Row[Any]]:
         query = select(audit_records).where(audit_records.c.tenant == tenant)

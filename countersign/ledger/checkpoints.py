@@ -42,6 +42,10 @@ class Checkpoints:
         """Whether a checkpoint of any tenant is there."""
         return next(self._folder.glob("*.jws"), None) is not None
 
+    def tenants(self) -> frozenset[str]:
+        """The tenants that have a checkpoint."""
+        return frozenset(path.stem for path in self._folder.glob("*.jws"))
+
     def read(self, tenant: str) -> Checkpoint | None:
         """The tenant's checkpoint, or None where there is no file.
 

@@ -12,7 +12,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, func, select, upd
 from countersign.domain.directory import Key, Person
 from countersign.domain.errors import Conflict
 from countersign.ledger.store import Store, Writing, absent
-from countersign.ledger.tables import audit_records, keys, persons
+from countersign.ledger.tables import audit_records, keys, operations, persons
 
 
 class SqlDirectory:
@@ -32,9 +32,11 @@ class SqlDirectory:
             return load_persons(connection, tenant)
 
     def tenants(self) -> Sequence[str]:
-        """Every tenant with persons or audit records, by name."""
+        """Every tenant with persons, operations, audit records or a checkpoint, by name: one cut off too."""
+        tables = (persons.c.tenant, operations.c.tenant, audit_records.c.tenant)
         with self._store.reading() as connection:
-            return sorted({*_distinct(connection, persons.c.tenant), *_distinct(connection, audit_records.c.tenant)})
+            found = {tenant for column in tables for tenant in _distinct(connection, column)}
+        return sorted(found | self._store.checkpoints.tenants())
 
     def put_person(self, person: Person, subject: str, now: datetime) -> None:
         """Insert or change roles and activity; as in ports.Directory."""

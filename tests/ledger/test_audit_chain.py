@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from countersign.domain.audit import GENESIS, ChainBroken, Checkpoint, link
 from countersign.domain.canonical import canonical_bytes
-from countersign.domain.errors import Unavailable
+from countersign.domain.errors import NotFound, Unavailable
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
 from countersign.ledger.tables import audit_records
@@ -216,6 +216,28 @@ def test_a_missing_checkpoint_is_said_in_plain_words_and_nothing_is_written_with
             attempt()
 
 
+@pytest.mark.guarantee("G43")
+def test_a_tenant_whose_records_were_all_taken_away_is_still_a_tenant_to_verify(chain: Chain) -> None:
+    chain.replace([])
+    assert chain.ledger.directory.tenants() == [TENANT]
+    with pytest.raises(ChainBroken):
+        chain.ledger.audit.verify(TENANT)
+
+
+@pytest.mark.guarantee("G43")
+def test_records_and_checkpoint_of_a_tenant_with_operations_cannot_both_vanish(chain: Chain) -> None:
+    chain.ledger.operations.register(operation())
+    chain.replace([])
+    chain.checkpoint.unlink()
+    with pytest.raises(ChainBroken, match="operations"):
+        chain.ledger.audit.verify(TENANT)
+
+
+def test_a_tenant_that_never_was_is_no_verified_one(chain: Chain) -> None:
+    with pytest.raises(NotFound):
+        chain.ledger.audit.verify("nope")
+
+
 FORGED: dict[str, Callable[[Checkpoint], str]] = {
     "by another key": lambda true: sign_checkpoint(true, Ed25519PrivateKey.generate()),
     "of another tenant": lambda true: sign_checkpoint(true.model_copy(update={"tenant": "bolt"}), SIGNING_KEY),
@@ -253,12 +275,6 @@ def test_a_checkpoint_never_goes_backwards(chain: Chain) -> None:
     before = chain.checkpoint.read_text()
     chain.ledger._store.checkpoints.advance(TENANT, 3, chain.rows[2]["hash"])
     assert chain.checkpoint.read_text() == before
-
-
-def test_a_tenant_without_records_verifies_as_empty(ledger: SqlLedger) -> None:
-    assert ledger.audit.verify("nobody") == Checkpoint(
-        installation=INSTALLATION, tenant="nobody", count=0, head=GENESIS
-    )
 
 
 @pytest.mark.guarantee("G42")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
+from countersign.cli.temporal_run import start_run
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.proposal import ApprovalStatus, Proposal
 from countersign.domain.run import ProposalView
@@ -159,3 +160,22 @@ async def test_search_attributes_say_who_must_act_until_when(installation: Insta
         )
         await run.result()
         assert await installation.listed(waiting, count=0) == []
+
+
+async def test_a_run_that_was_terminated_is_started_again_and_asks_anew(sqlite_installation: Installation) -> None:
+    installation = sqlite_installation
+    async with installation.workers():
+        run = await installation.start("op-1")
+        await until_state(run, State.WAITING_APPROVAL)
+        old = installation.decision(installation.proposal("op-1"), "bob")
+        await run.terminate()
+        await start_run(installation.client, installation.ledger.operations.get("acme", "op-1"))
+        again = installation.client.get_workflow_handle(run.id)
+        await until_state(again, State.WAITING_APPROVAL)
+        refused = await again.execute_update("decide", old, result_type=Outcome)
+        decision = installation.decision(installation.proposal("op-1"), "bob")
+        await again.execute_update("decide", decision, result_type=Outcome)
+        await again.result()
+    assert refused.ruling == Ruling.NOT_THIS_APPROVAL
+    assert installation.ledger.operations.get("acme", "op-1").state == State.SUCCEEDED
+    assert len(installation.published()) == 1
