@@ -121,6 +121,10 @@ class DatasetSchema(Value):
 
     encoding: Annotated[str, Field(max_length=40)] = "utf-8"
     delimiter: Literal[",", ";", "\t", "|"] = ","
+    blank: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[^\s,;|\"]{1,20}$")], ...], Field(strict=False, max_length=10)
+    ] = ()
+    """Texts that stand for a blank cell, such as `NA`; an empty cell always is one."""
     columns: dict[str, ColumnSchema] = Field(default_factory=dict)
 
 

@@ -20,6 +20,7 @@ from countersign.evidence.columns import Column
 from countersign.evidence.description import describe_table, money_of
 from countersign.evidence.guard import check_allowed
 from countersign.evidence.money import Answer, check_money
+from countersign.evidence.provenance import check_from_data
 from countersign.evidence.reading import read_strictly
 from countersign.evidence.results import DatasetDescription, QueryResult, SingleValue
 from countersign.evidence.syntax import parsed
@@ -47,6 +48,7 @@ class Dataset:
         self._description: DatasetDescription | None = None
         # An agent asks a query and the checks ask it again: it is looked through once, and run every time.
         self._guarded = lru_cache(maxsize=256)(self._guard)
+        self._check_claimed = lru_cache(maxsize=256)(self._check_provenance)
 
     @classmethod
     def open(cls, path: Path, sha256: str, schema: DatasetSchema, *, cache: Path) -> Dataset:
@@ -83,15 +85,18 @@ class Dataset:
         """
         names, rows, units = self._run(sql, Limits(max_rows, max_seconds))
         texts = tuple(tuple(exact_text(value) for value in row) for row in rows[:max_rows])
-        known = units.units if len(units.units) == len(names) else ("",) * len(names)
+        known = tuple(unit or "" for unit in units.units) if len(units.units) == len(names) else ("",) * len(names)
         return QueryResult(columns=names, units=known, rows=texts, truncated=len(rows) > max_rows)
 
     def single_value(self, sql: str, *, max_seconds: float = 10.0) -> SingleValue:
-        """The value of a query that yields exactly one row with one column.
+        """The value of a query that yields exactly one row with one column, computed from table data.
 
         Raises:
-            QueryRefused: as `query`; also for other numbers of rows or columns, NULL, and amounts of no one currency.
+            QueryRefused: as `query`; also for other numbers of rows or columns, NULL, amounts of no one currency, and
+                a value that the query itself states.
         """
+        self._guarded(sql)
+        self._check_claimed(sql)
         names, rows, units = self._run(sql, Limits(1, max_seconds))
         if len(names) != 1 or len(rows) != 1:
             count = "several rows" if len(rows) > 1 else f"{len(rows)} rows"
@@ -101,7 +106,7 @@ class Dataset:
             raise QueryRefused("the query yields NULL, no value; ask for something the data holds")
         if units.several:
             raise QueryRefused("the value's currency cannot be told; restrict the query to one currency by WHERE")
-        return SingleValue(text=text, kind=kind_of(rows[0][0]), unit=units.units[0] or None if units.units else None)
+        return SingleValue(text=text, kind=kind_of(rows[0][0]), unit=units.units[0] if units.units else None)
 
     def close(self) -> None:
         """Give back memory and disk; closing twice is fine."""
@@ -122,6 +127,11 @@ class Dataset:
             return check_money(tree, self._money)
         except RecursionError:
             raise QueryRefused("the query is nested too deeply; write it flat") from None
+
+    def _check_provenance(self, sql: str) -> None:
+        """Refuse a claim's query, which the guard has let through, if its value is not from the data."""
+        with self._connection.cursor() as cursor:
+            check_from_data(parsed(cursor, sql), {column.name for column in self._columns})
 
 
 def _config(scratch: Path) -> dict[str, str | bool | int | float | list[str]]:

@@ -113,6 +113,8 @@ def advice(name: str, value: str) -> str:
         return f"write the minus sign in front of the number, or declare {name}: {{type: text}}"
     elif re.fullmatch(LIKE_NUMBER, value) and number:
         declared = f"{{type: number, number: {{{', '.join(number)}}}}}"
+    elif re.fullmatch("[A-Za-z/.#-]{1,20}", value):
+        return f"correct it, declare blank: [{value}] where it means no value, or declare {name}: {{type: text}}"
     else:
         declared = "{type: text}"
     return f"correct it or declare {name}: {declared}"

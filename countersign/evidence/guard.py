@@ -26,7 +26,7 @@ _SCALARS = frozenset(
         "date_trunc datediff datepart datetrunc day dayname dayofmonth dayofweek dayofyear ends_with exp "
         "extract floor greatest if ifnull instr isodow isoyear last_day least left length ln log log10 log2 "
         "lower ltrim make_date mod month monthname nullif position pow power prefix quarter regexp_extract "
-        "regexp_full_match regexp_matches replace reverse right round rtrim sign split_part sqrt starts_with "
+        "regexp_full_match regexp_matches reverse right round rtrim sign split_part sqrt starts_with "
         "strftime strlen strpos substr substring suffix to_days to_months to_years trim trunc upper week "
         "weekofyear year || ~~ ~~*"
     ).split()

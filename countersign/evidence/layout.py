@@ -36,6 +36,8 @@ class Layout:
     delimiter: str
     quoted: bool
     """Whether the file uses the quote character at all."""
+    blank: tuple[str, ...]
+    """Texts that stand for a blank field beside the empty one."""
     counted: Future[int]
 
     @property
@@ -61,14 +63,15 @@ def lay_out(path: Path, sha256: str, schema: DatasetSchema, scratch: Path, besid
     pinned = sha256 if text == path else None
     if not any(b'"' in block for block in _blocks(text)):
         shape = Shape(len(names), schema.delimiter, line_end)
-        return Layout(text, names, schema.delimiter, False, beside.submit(_check_plain, text, pinned, shape))
+        checked = beside.submit(_check_plain, text, pinned, shape)
+        return Layout(text, names, schema.delimiter, False, schema.blank, checked)
     _scan(text, pinned)
     copy = scratch / "records.csv"
     shape = Shape(len(names), schema.delimiter, b"\n")
     unify_line_ends(text, schema.delimiter, copy, shape)
     counted: Future[int] = Future()
     counted.set_result(_whole_records(copy, shape))
-    return Layout(copy, names, schema.delimiter, True, counted)
+    return Layout(copy, names, schema.delimiter, True, schema.blank, counted)
 
 
 def _check_plain(text: Path, sha256: str | None, shape: Shape) -> int:

@@ -1,4 +1,4 @@
-"""Amounts of different currencies are never added, compared or mixed: the rule, and the unit of a query's answer.
+"""Amounts of different currencies are never added, compared or mixed: the rule.
 
 It stands apart because it is the one rule about meaning; the guard's list is about what DuckDB may do. The rule:
 
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from countersign.domain.errors import QueryRefused
+from countersign.evidence.answer_units import answer_units
 from countersign.evidence.guard import AGGREGATES
 from countersign.evidence.syntax import Node, arguments, children, descendants, is_data, reads_data, selects, table_of
 
 _NO_USE = frozenset({"OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"})
-_KEEPS_UNIT = frozenset("abs avg ceil first floor last max mean median min mode round sum trunc".split())
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Money:
 class Answer:
     """What may be said about the units of a query's result."""
 
-    units: tuple[str, ...]
-    """Per item of the outermost SELECT, empty where not certain."""
+    units: tuple[str | None, ...]
+    """Per column: the unit, empty where there is surely none, None where it cannot be told; see `answer_units`."""
     several: bool
     """True when rows of the result may be in different currencies."""
 
@@ -60,8 +60,8 @@ def check_money(query: Node, money: Money) -> Answer:
         _check_one_currency({keys[name] for name in used})
     if mixed and not currency:
         _check_rows_or_groups(query, {money.mixed[name] for name in mixed})
-    units = dict(money.units) | dict.fromkeys(mixed, currency or "")
-    return Answer(_units(query, money.columns, units), bool(mixed) and not currency)
+    units = dict(money.units) | dict.fromkeys(money.mixed, currency or "")
+    return Answer(answer_units(query, money.columns, units), bool(mixed) and not currency)
 
 
 class _Uses:
@@ -201,34 +201,3 @@ def _ordered_by(query: Node, by: str) -> bool:
     orders = [order for each in query["modifiers"] for order in each.get("orders", ())]
     renamed = any(str(i["alias"]).lower() == by and not _names_column(i, by, table) for i in query["select_list"])
     return not orders or (not renamed and _names_column(orders[0]["expression"], by, table))
-
-
-def _units(query: Node, columns: tuple[str, ...], units: Mapping[str, str]) -> tuple[str, ...]:
-    """Per item of the outermost SELECT its unit; nothing where the items cannot be told."""
-    if query["type"] != "SELECT_NODE":
-        return ()
-    known = units if table_of(query) else {}
-    found: list[str] = []
-    for item in query["select_list"]:
-        if item["class"] == "STAR":
-            if not known or any(item[key] for key in ("exclude_list", "replace_list", "rename_list")):
-                return ()
-            found += [known.get(name, "") for name in columns]
-        else:
-            found.append(_unit(item, known, units))
-    return tuple(found)
-
-
-def _unit(node: Node, known: Mapping[str, str], units: Mapping[str, str]) -> str:
-    if _is_column(node):
-        return known.get(str(node["column_names"][-1]).lower(), "")
-    if node["type"] == "SUBQUERY" and node["subquery_type"] == "SCALAR":
-        inner = _units(node["subquery"]["node"], (), units)
-        return inner[0] if len(inner) == 1 else ""
-    if node["type"] == "OPERATOR_COALESCE":
-        return _unit(node["children"][0], known, units)
-    name, given = str(node.get("function_name", "")).lower(), arguments(node)
-    if name in ("+", "-"):
-        both = {_unit(argument, known, units) for argument in given}
-        return both.pop() if len(both) == 1 else ""
-    return _unit(given[0], known, units) if name in _KEEPS_UNIT and given else ""

@@ -114,8 +114,9 @@ def _texts(layout: Layout) -> str:
     """The SQL source of all records as text, blank fields NULL."""
     columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in layout.names)
     quote = literal('"' if layout.quoted else "")
+    blank = ", ".join(literal(text) for text in ("", *layout.blank))
     return (
-        f"read_csv({path_literal(layout.path)}, auto_detect=false, header=true, strict_mode=true, nullstr='',"
+        f"read_csv({path_literal(layout.path)}, auto_detect=false, header=true, strict_mode=true, nullstr=[{blank}],"
         f" delim={literal(layout.delimiter)}, quote={quote}, escape={quote}, comment='', skip=0,"
         f" max_line_size={MAX_RECORD}, columns={{{columns}}})"
     )

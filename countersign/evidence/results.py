@@ -60,4 +60,4 @@ class SingleValue(Value):
     """`-1234.50`, `2026-06-30` or a name, exactly as computed."""
     kind: Kind
     unit: str | None
-    """The declared unit or currency of the columns it is computed from, where that is certain."""
+    """Unit or currency that follows from the declared columns; empty: surely none; None: it cannot be told."""

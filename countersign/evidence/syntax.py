@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -62,6 +63,19 @@ def selects(node: Node) -> list[Node]:
 def arguments(node: Node) -> list[Node]:
     """The argument expressions of a function."""
     return [argument["expression"] for argument in node.get("arguments", ())]
+
+
+def without_casts(node: Node) -> Node:
+    """The expression inside any casts."""
+    while node.get("class") == "CAST":
+        node = node["child"]
+    return node
+
+
+def literal_number(node: Node) -> Decimal | None:
+    """The number that stands in the query itself, cast or not; None for every other expression."""
+    literal = without_casts(node).get("literal", {})
+    return Decimal(literal["text"]) if literal.get("kind") in ("INTEGER", "NUMERIC") else None
 
 
 def table_of(node: Node) -> Node | None:
