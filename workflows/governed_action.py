@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from temporalio import workflow
-from temporalio.common import RawValue, SearchAttributeKey, SearchAttributeUpdate
+from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
@@ -46,6 +46,7 @@ from workflows.approval_window import ApprovalWindow
 from workflows.cancelling import honour_cancel, to_its_end
 from workflows.effect import carry_out
 from workflows.mailbox import Mailbox
+from workflows.visibility import search_attributes
 
 _END_OF_WINDOW = {
     ApprovalStatus.GRANTED: (Event.GRANTED, "granted"),
@@ -235,20 +236,9 @@ class GovernedAction:
         """Go where the table says, and show it to operators."""
         self._state, self._reason = after(self._state, event), reason
         self._timeline.append(Step(at=workflow.now(), state=self._state, reason=reason))
-        workflow.upsert_search_attributes(self._search_attributes())
-        workflow.set_current_details(f"{self._state.value} {reason}".rstrip())
-
-    def _search_attributes(self) -> list[SearchAttributeUpdate[Any]]:
         waiting = self._window if self._state == State.WAITING_APPROVAL else None
-        roles = SearchAttributeKey.for_keyword_list(names.REQUIRED_ROLE)
-        deadline = SearchAttributeKey.for_datetime(names.DEADLINE)
-        return [
-            SearchAttributeKey.for_keyword(names.TENANT).value_set(self._order.tenant),
-            SearchAttributeKey.for_keyword(names.CASE).value_set(self._order.case),
-            SearchAttributeKey.for_keyword(names.STATE).value_set(self._state.value),
-            roles.value_set(waiting.roles) if waiting else roles.value_unset(),
-            deadline.value_set(waiting.deadline) if waiting else deadline.value_unset(),
-        ]
+        workflow.upsert_search_attributes(search_attributes(self._order, self._state, waiting))
+        workflow.set_current_details(f"{self._state.value} {reason}".rstrip())
 
     async def _gave_up(self, reason: str) -> RunResult:
         is_open = self._state != State.CREATED
