@@ -1,4 +1,4 @@
-"""The command line: `python starter.py --help`."""
+"""The command line: `.venv/bin/python starter.py --help`."""
 
 from countersign.cli.app import main
 

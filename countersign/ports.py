@@ -257,7 +257,7 @@ class Cell(Protocol):
 
     @property
     def unit(self) -> str | None:
-        """Unit or currency declared for the columns it comes from, where that is one."""
+        """The unit or currency it surely has; empty: surely none; None: it cannot be told."""
         ...
 
 

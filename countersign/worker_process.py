@@ -70,7 +70,7 @@ def _refuse_secrets(settings: Settings) -> None:
     if given:
         raise ConfigurationRefused(
             f"environment {', '.join(given)}: the agent role may hold no credential of a channel; unset it here and set"
-            " it for: python worker.py --role gateway"
+            " it for: .venv/bin/python worker.py --role gateway"
         )
 
 
@@ -79,7 +79,7 @@ async def _serve(role: Role, settings: Settings) -> int:
     absent = await missing_search_attributes(client)
     if absent:
         raise Unavailable(
-            f"search attributes are not registered: {', '.join(absent)}; run: python starter.py doctor --fix"
+            f"search attributes are not registered: {', '.join(absent)}; run: .venv/bin/python starter.py doctor --fix"
         )
     ledger = bootstrap.open_ledger(settings)
     stop = asyncio.Event()

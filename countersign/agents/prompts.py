@@ -20,6 +20,12 @@ where you can. Finish by calling Draft exactly once. You have no other tools.
 Rules for the draft:
 - Every figure is a claim: an id such as c1, a SELECT over table `data` that yields exactly one row with one column, the
   exact value it yields, its unit, and how it is shown (for example $35.2M, -4.2 %). Query each claim before you use it.
+- A claim's value is computed from columns of `data` or count(*): no text, date or number of your own in what is
+  selected or in a WITH query's columns, except 100 * a / b for per cent, a / b - 1, * 1.0 and round(x, 2). Literals in
+  WHERE and FILTER are fine; use FILTER (WHERE ...) instead of CASE ... ELSE 0, and no default for blanks. Put no texts
+  together; show whole cells.
+- State a currency only where the query yields it from columns declared in that currency, and % only for 100 * a / b or
+  a column in per cent. Counts are in words such as orders or rows.
 - Text (title, body, source, period, unit, limitations) never holds a figure of its own, neither digits nor words for
   numbers. The body refers to a claim as {{c1}}. Numbers that stand in the request's title or period may be repeated.
 - Never add up amounts of different currencies; group or filter by currency.

@@ -64,7 +64,7 @@ def show(tenant: options.Tenant, as_json: options.AsJson = False) -> None:
     elif persons:
         say(table(["PERSON", "ROLES", "ACTIVE", "GOOD KEYS"], [_cells(person) for person in persons.values()]))
     else:
-        say(f"tenant {tenant} has no persons; add them with: python starter.py directory apply FILE")
+        say(f"tenant {tenant} has no persons; add them with: {STARTER} directory apply FILE")
 
 
 def differences(ledger: Ledger, file: Path) -> list[Change]:

@@ -200,5 +200,5 @@ async def _worker(client: Client, queue: str) -> str:
     from countersign.cli.temporal_run import polled
 
     if not await polled(client, queue):
-        raise Unavailable(f"no worker polls the task queue {queue}; start one with: python worker.py")
+        raise Unavailable(f"no worker polls the task queue {queue}; start one with: {WORKER}")
     return f"polls {queue}"

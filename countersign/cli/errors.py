@@ -68,13 +68,13 @@ def _temporal(error: BaseException) -> str | None:
     from temporalio.service import RPCError, RPCStatusCode
 
     if isinstance(error, WorkflowUpdateRPCTimeoutOrCancelledError):
-        return "the run did not answer in time; look at it with: python starter.py status"
+        return f"the run did not answer in time; look at it with: {STARTER} status"
     if isinstance(error, WorkflowUpdateFailedError):
         return f"the run refused the message: {error.cause}"
     if not isinstance(error, RPCError):
         return None
     words = {
-        RPCStatusCode.UNAVAILABLE: "the Temporal server does not answer; look with: python starter.py doctor",
+        RPCStatusCode.UNAVAILABLE: f"the Temporal server does not answer; look with: {STARTER} doctor",
         RPCStatusCode.DEADLINE_EXCEEDED: "the Temporal server did not answer in time; is a worker running?",
         RPCStatusCode.PERMISSION_DENIED: "the Temporal server does not allow this; check TEMPORAL_API_KEY or TLS files",
         RPCStatusCode.UNAUTHENTICATED: "the Temporal server does not know us; check TEMPORAL_API_KEY or TLS files",
@@ -91,7 +91,7 @@ def _first_line(error: BaseException) -> str:
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "starter.py"
-    return f"{' '.join(error.format_message().split())} (see: python {command} --help)"
+    return f"{' '.join(error.format_message().split())} (see: {PYTHON} {command} --help)"
 
 
 def _say(sentence: str, code: int) -> int:

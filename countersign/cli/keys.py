@@ -46,7 +46,7 @@ def list_keys(tenant: options.Tenant, as_json: options.AsJson = False) -> None:
     elif listed:
         say(table(["PERSON", "KEY", "SINCE", "STATE"], [[p, k.id, moment(k.not_before), _state(k)] for p, k in listed]))
     else:
-        say(f"tenant {tenant} has no keys; make one with: python starter.py keys new PERSON --tenant {tenant}")
+        say(f"tenant {tenant} has no keys; make one with: {STARTER} keys new PERSON --tenant {tenant}")
 
 
 @keys.command("revoke")
@@ -73,7 +73,7 @@ def make_key(session: Session, tenant: str, person: str, path: Path) -> Key:
     if session.ledger.directory.person(tenant, person) is None:
         raise NotFound(
             f"person {person} is not in the directory of tenant {tenant}; add them to a directory file and run:"
-            " python starter.py directory apply FILE"
+            f" {STARTER} directory apply FILE"
         )
     public = public_text(new_key_file(path))
     key = Key(id=f"k-{sha256_hex(public.encode())[7:23]}", public_key=public, not_before=now())

@@ -72,7 +72,7 @@ async def _seen(client: Client, tenant: str, operation: str) -> Live:
     running = described.status is not None and described.status.name == "RUNNING"
     return Live(
         reachable=True,
-        note="" if attended or not running else f"no worker polls the task queue {RUN_QUEUE}: python worker.py",
+        note="" if attended or not running else f"no worker polls the task queue {RUN_QUEUE}: {WORKER}",
         execution=described.status.name if described.status is not None else "",
         run_id=described.run_id,
         steps=_steps(described),

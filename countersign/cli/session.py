@@ -78,7 +78,7 @@ def signing_key(session: Session, tenant: str, person: str, file: Path | None) -
 
     known = session.ledger.directory.person(tenant, person)
     if known is None:
-        raise NotFound(f"person {person} is not in the directory of tenant {tenant}; see: python starter.py directory")
+        raise NotFound(f"person {person} is not in the directory of tenant {tenant}; see: {STARTER} directory")
     path = file or key_path(session.settings, tenant, person)
     private = read_key_file(path)
     public = public_text(private)

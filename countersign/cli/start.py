@@ -104,7 +104,7 @@ def _check_requester(session: Session, order: Order) -> None:
         raise NotAuthorised(
             "requester",
             f"person {order.requester} may not ask for operations in tenant {order.tenant}: an active person with the"
-            f" role {REQUESTER} may; see: python starter.py directory show --tenant {order.tenant}",
+            f" role {REQUESTER} may; see: {STARTER} directory show --tenant {order.tenant}",
         )
 
 
@@ -158,7 +158,7 @@ def _say_started(started: Started, as_json: bool) -> None:
         ("operation", operation.operation),
         ("workflow id", run),
         ("state", operation.state if started.first else _stands(operation)),
-        ("next", f"python starter.py wait {operation.operation} --tenant {operation.tenant}"),
+        ("next", f"{STARTER} wait {operation.operation} --tenant {operation.tenant}"),
     ]))  # fmt: skip
 
 

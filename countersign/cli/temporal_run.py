@@ -61,7 +61,7 @@ async def require_search_attributes(client: Client) -> None:
     if absent:
         raise Unavailable(
             f"search attributes are not registered in namespace {client.namespace}: {', '.join(absent)};"
-            " run: python starter.py doctor --fix"
+            f" run: {STARTER} doctor --fix"
         )
 
 
@@ -69,7 +69,7 @@ async def unattended(client: Client) -> Sequence[str]:
     """One sentence for each of our task queues that no worker polls."""
     roles = {names.RUN_QUEUE: "agent", names.GATEWAY_QUEUE: "gateway"}
     return [
-        f"no worker polls the task queue {queue}; start one with: python worker.py (or --role {role})"
+        f"no worker polls the task queue {queue}; start one with: {WORKER} (or --role {role})"
         for queue, role in roles.items()
         if not await polled(client, queue)
     ]

@@ -28,8 +28,8 @@ Relation = tuple[tuple[str, Unit], ...] | None
 """Columns in order with their units; None where they cannot be told."""
 
 _KEEPS = frozenset(
-    "abs any_value arg_max arg_min avg ceil ceiling first first_value floor lag last last_value lead mad max max_by mean"
-    " median min min_by mode nth_value nullif quantile quantile_cont quantile_disc round stddev stddev_pop stddev_samp sum"
+    "abs arg_max arg_min avg ceil ceiling first first_value floor lag last last_value lead mad max max_by mean median"
+    " min min_by mode nth_value nullif quantile quantile_cont quantile_disc round stddev stddev_pop stddev_samp sum"
     " trunc".split()
 )
 """The result has the unit of the first argument."""
@@ -58,6 +58,8 @@ class _Scope:
         found = {unit for columns in sources for each, unit in columns or () if each == name}
         if found:
             return found.pop() if len(found) == 1 else None
+        if any(not each for columns in sources for each, _ in columns or ()):
+            return None
         if not table and name in self.aliases:
             return self.aliases[name]
         return self.outer.column(*path) if self.outer else None

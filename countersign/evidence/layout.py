@@ -152,6 +152,10 @@ def _header(path: Path, schema: DatasetSchema) -> tuple[tuple[str, ...], bytes]:
     if names is None:
         raise DataRefused("the file is empty; a dataset needs a header line and at least one record")
     _check_names(names)
+    if len(names) == 1 and (other := next((mark for mark in ";\t|" if mark in names[0]), None)):
+        raise DataRefused(
+            f"the header in line 1 is one name with {other!r} in it; declare delimiter: {other!r}, or rename it"
+        )
     missing = [name for name in schema.columns if name not in names]
     if missing:
         raise DataRefused(f"the schema declares column {missing[0]!r}, but the header has {_listed(names)}")

@@ -18,7 +18,7 @@ from itertools import permutations
 from countersign.domain.errors import QueryRefused
 from countersign.evidence.answer_units import answer_units
 from countersign.evidence.guard import AGGREGATES
-from countersign.evidence.syntax import Node, arguments, children, descendants, is_data, reads_data, selects, table_of
+from countersign.evidence.syntax import Node, children, descendants, is_data, reads_data, selects, table_of
 
 _NO_USE = frozenset({"OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"})
 

@@ -25,8 +25,8 @@ _STEERED = {
     "quantile": (1,), "quantile_cont": (1,), "quantile_disc": (1,),
 }  # fmt: skip
 """Arguments that choose which cell or which part of a date it is; by function, counted from 0."""
-_BUILDS_TEXT = frozenset("|| concat concat_ws left regexp_extract reverse right split_part substr substring".split())
-"""These make another text of parts of texts."""
+_BUILDS_TEXT = frozenset("left regexp_extract reverse right split_part substr substring".split())
+"""These make another text of a part of one."""
 _JUDGEMENTS = frozenset({"COMPARISON", "CONJUNCTION", "BETWEEN"})
 _PASSED_ON = frozenset("abs avg max min sum median round".split())
 _FORMAT = re.compile(r"(?:%-?[A-Za-z]|[-/.: 年月日])+")
@@ -61,9 +61,9 @@ def _check_source(query: Node) -> None:
         return
     _check_table(query["from_table"])
     for item in query["select_list"]:
+        _check_value(item)
         if not _draws(item, from_rows=query["from_table"]["type"] != "EMPTY"):
             raise QueryRefused("a claim's value is computed from table data; name a column of it, or count(*), in it")
-        _check_value(item)
 
 
 def _check_table(table: Node) -> None:
@@ -83,7 +83,8 @@ def _draws(item: Node, from_rows: bool) -> bool:
         raise QueryRefused(f"{name} needs rows to look at; write FROM data")
     if item.get("class") in ("COLUMN_REF", "STAR") or name in _COUNTS:
         return from_rows
-    return any([_draws(child, from_rows) for child in children(item)])
+    drawn = [_draws(child, from_rows) for child in children(item)]
+    return any(drawn)
 
 
 def _check_value(node: Node) -> None:
@@ -96,7 +97,7 @@ def _check_value(node: Node) -> None:
     elif kind in (*_JUDGEMENTS, "SUBQUERY") or name.startswith(("~~", "!~~")) or _judges(node):
         raise QueryRefused("a claim's value is no true or false; ask for the number itself, or count(*) with WHERE")
     elif name in _BUILDS_TEXT:
-        raise QueryRefused(f"a claim's value is no text put together by {name}; ask for the whole cell of a column")
+        raise QueryRefused(f"a claim's value is no part of a text, made by {name}; ask for the whole cell of a column")
     elif name in ("*", "+", "-", "/"):
         _check_arithmetic(node, name)
     elif name not in _COUNTS:
@@ -105,6 +106,8 @@ def _check_value(node: Node) -> None:
 
 
 def _judges(node: Node) -> bool:
+    if node.get("class") == "CAST":
+        return str(node["type_expr"]["type_name"]).lower() in ("bool", "boolean")
     return node.get("class") == "OPERATOR" and node["type"] not in ("OPERATOR_COALESCE", "OPERATOR_TRY")
 
 
@@ -149,7 +152,7 @@ def _check_arithmetic(node: Node, name: str, numerator: bool = False) -> None:
         number = literal_number(each)
         if number is None:
             inner = without_casts(each)
-            divided = name == "/" and at == 0 or numerator and name == "*"
+            divided = (name == "/" and at == 0) or (numerator and name == "*")
             if divided and inner.get("function_name") == "*":
                 _check_arithmetic(inner, "*", numerator=True)
             else:

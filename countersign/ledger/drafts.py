@@ -83,7 +83,10 @@ class SqlDrafts:
             found = {"violations": tuple(violations), "checked_at": now}
             sha256 = _hash(*violations)
             if _add(writing, draft_checks, operation, version, sha256, found):
-                writing.record("draft.checked", operation, "checks", now, version=version, hash=sha256, codes=codes)
+                content = _content(writing, operation, version)
+                writing.record(
+                    "draft.checked", operation, "checks", now, version=version, draft=content, hash=sha256, codes=codes
+                )
 
     def save_grade(self, tenant: str, operation: str, version: int, grade: Grade, rubric: str, now: datetime) -> None:
         """Keep the grade; a version that is graded again, after a grader's error say, keeps each answer."""
@@ -92,7 +95,10 @@ class SqlDrafts:
             sha256 = _hash(grade)
             given = {"grade": grade, "rubric": rubric, "graded_at": now}
             if _add(writing, draft_grades, operation, version, sha256, given):
-                writing.record("draft.graded", operation, "grader", now, version=version, hash=sha256, **names)
+                content = _content(writing, operation, version)
+                writing.record(
+                    "draft.graded", operation, "grader", now, version=version, draft=content, hash=sha256, **names
+                )
 
 
 def _add(writing: Writing, table: Table, operation: str, version: int, sha256: Sha256, values: dict[str, Any]) -> bool:
@@ -115,6 +121,14 @@ def _latest(connection: Connection, table: Table, tenant: str, operation: str, v
 
 def _is(table: Table, tenant: str, operation: str, version: int) -> ColumnElement[bool]:
     return (table.c.tenant == tenant) & (table.c.operation == operation) & (table.c.version == version)
+
+
+def _content(writing: Writing, operation: str, version: int) -> Sha256 | None:
+    """The hash of the very draft that was looked at; the record of a pass has nothing else to bind."""
+    content: Sha256 | None = writing.connection.execute(
+        select(drafts.c.hash).where(_is(drafts, writing.tenant, operation, version))
+    ).scalar()
+    return content
 
 
 def _hash(*values: BaseModel) -> Sha256:

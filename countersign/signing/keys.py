@@ -59,7 +59,7 @@ def read_key_file(path: Path) -> Ed25519PrivateKey:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise NotFound(f"key file {path} is not there; make one with: python starter.py keys new") from None
+        raise NotFound(f"key file {path} is not there; make one with: .venv/bin/python starter.py keys new") from None
     except OSError as error:
         raise InputRefused(f"key file {path} cannot be read: {error.strerror}") from None
     try:

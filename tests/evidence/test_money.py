@@ -32,6 +32,17 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
+    """Money of one currency beside a share, pieces and a column that nothing is declared for."""
+    columns = {name: SCHEMA["columns"][name] for name in ("usd", "share")} | {
+        "pieces": {"type": "number", "unit": "pieces"}
+    }
+    data = "shop,usd,share,pieces,plain\nA,7,10%,1,2\nB,8,20%,3,4\n"
+    with opened(tmp_path_factory.mktemp("mixture"), data, {"columns": columns}) as found:
+        yield found
+
+
 ONE_CURRENCY = [
     ("SELECT sum(amount) FROM data WHERE currency = 'EUR'", "13.50", "EUR"),
     ("SELECT sum(amount) FROM data d WHERE d.currency = 'USD' AND shop <> 'x'", "21.50", "USD"),
@@ -42,7 +53,7 @@ ONE_CURRENCY = [
     (
         "WITH t AS (SELECT shop, sum(amount) AS s FROM data WHERE currency = 'EUR' GROUP BY shop) SELECT max(s) FROM t",
         "10.50",
-        None,
+        "EUR",
     ),
     (
         "SELECT (SELECT sum(amount) FROM data WHERE currency = 'EUR') - (SELECT max(amount) FROM data WHERE"
@@ -52,11 +63,11 @@ ONE_CURRENCY = [
     ),
     ("SELECT sum(eur) FROM data", "26", "EUR"),
     ("SELECT round(avg(usd), 1) FROM data", "8.5", "USD"),
-    ("SELECT max(amount) FROM (SELECT 'EUR' AS x, amount FROM data WHERE currency = 'USD')", "20.25", None),
+    ("SELECT max(amount) FROM (SELECT shop AS x, amount FROM data WHERE currency = 'USD')", "20.25", "USD"),
     ("SELECT sum(share) FROM data", "100", "%"),
-    ("SELECT count(amount) FROM data", "4", None),
-    ("SELECT count(*) FROM data WHERE fee IS NULL", "1", None),
-    ("SELECT count(DISTINCT currency) FROM data", "2", None),
+    ("SELECT count(amount) FROM data", "4", ""),
+    ("SELECT count(*) FROM data WHERE fee IS NULL", "1", ""),
+    ("SELECT count(DISTINCT currency) FROM data", "2", ""),
 ]
 
 
@@ -154,7 +165,6 @@ MIXED = [
     "SELECT count(*) FROM data a JOIN data b USING (amount)",
     "SELECT count(*) FROM data a NATURAL JOIN data b",
     "SELECT sum(eur) FROM data HAVING sum(eur) > sum(usd)",
-    "SELECT concat(sum(eur), sum(usd)) FROM data",
     "SELECT count(eur + usd) FROM data",
 ]
 
@@ -164,6 +174,87 @@ def test_a_query_that_could_mix_currencies_is_refused(dataset: Dataset, sql: str
     with pytest.raises(QueryRefused) as refusal:
         dataset.query(sql)
     assert "the query fails" not in refusal.value.message
+
+
+UNITS = [
+    ("sum(usd) * 1", "USD"),
+    ("-1 * sum(usd)", "USD"),
+    ("sum(usd)::DOUBLE", "USD"),
+    ("round(sum(usd) / count(*), 2)", "USD"),
+    ("sum(usd * pieces)", "USD"),
+    ("sum(usd * plain)", "USD"),
+    ("sum(usd) / sum(pieces)", "USD"),
+    ("sum(usd) - avg(usd)", "USD"),
+    ("sum(CASE WHEN shop = 'A' THEN usd ELSE NULL END)", "USD"),
+    ("sum(if(shop = 'A', usd, NULL))", "USD"),
+    ("coalesce(max(usd), min(usd))", "USD"),
+    ("greatest(max(usd), min(usd))", "USD"),
+    ("max_by(usd, shop)", "USD"),
+    ("nullif(sum(usd), 0)", "USD"),
+    ("max(sum(usd)) OVER ()", "USD"),
+    ("sum(usd) FILTER (WHERE shop = 'A')", "USD"),
+    ("100 * sum(usd) FILTER (WHERE shop = 'A') / sum(usd)", "%"),
+    ("sum(usd) FILTER (WHERE shop = 'A') * 100.0 / sum(usd)", "%"),
+    ("round(sum(usd) FILTER (WHERE shop = 'A') / sum(usd), 4) * 100", "%"),
+    ("(max(usd) / min(usd) - 1) * 100", "%"),
+    ("100 * (max(usd) - min(usd)) / min(usd)", "%"),
+    ("100 * count(*) FILTER (WHERE shop = 'A') / count(*)", "%"),
+    ("100 * sum(plain) FILTER (WHERE shop = 'A') / sum(plain)", "%"),
+    ("avg(share)", "%"),
+    ("max(share) - min(share)", "%"),
+    ("sum(usd) FILTER (WHERE shop = 'A') / sum(usd)", ""),
+    ("max(usd) / min(usd) - 1", ""),
+    ("count(*)", ""),
+    ("count(DISTINCT usd)", ""),
+    ("count(*) / count(DISTINCT shop)", ""),
+    ("sum(pieces)", "pieces"),
+    ("sum(pieces) / count(*)", "pieces"),
+    ("sum(plain)", None),
+    ("sum(usd * usd)", None),
+    ("sum(usd * share)", None),
+    ("count(*) / sum(usd)", None),
+    ("100 * sum(usd) / count(*)", None),
+    ("100 * sum(usd) / sum(plain)", None),
+    ("100 * sum(usd) / sum(pieces)", None),
+    ("sum(pieces) / sum(plain)", None),
+    ("variance(usd)", None),
+    ("sqrt(sum(usd))", None),
+]
+
+
+@pytest.mark.parametrize(("expression", "unit"), UNITS)
+def test_a_unit_is_carried_through_an_expression(mixture: Dataset, expression: str, unit: str | None) -> None:
+    assert mixture.single_value(f"SELECT {expression} FROM data").unit == unit
+
+
+INSIDE = [
+    ("SELECT sum(usd) FROM (SELECT usd FROM data)", "USD"),
+    ("SELECT sum(x) FROM (SELECT usd AS x FROM data)", "USD"),
+    ("SELECT sum(t.x) FROM (SELECT usd FROM data) AS t(x)", "USD"),
+    ("SELECT max(s) FROM (SELECT sum(usd) s FROM data)", "USD"),
+    ("SELECT sum(usd) FROM (SELECT * FROM data)", "USD"),
+    ("SELECT * FROM (SELECT max(usd) FROM data)", "USD"),
+    ("SELECT sum(a.usd) FROM data a JOIN data b USING (shop)", "USD"),
+    ("WITH t AS (SELECT shop, sum(usd) AS s FROM data GROUP BY shop) SELECT max(s) - min(s) FROM t", "USD"),
+    ("WITH t(x) AS (SELECT usd FROM data), u AS (SELECT sum(x) AS y FROM t) SELECT max(y) FROM u", "USD"),
+    ("WITH t AS (SELECT usd FROM data) SELECT 100 * (SELECT max(usd) FROM t) / sum(usd) FROM t", "%"),
+    ("WITH t AS (SELECT count(*) AS usd FROM data) SELECT max(usd) FROM t", ""),
+    ("SELECT max(usd) FROM (SELECT count(*) AS usd FROM data)", ""),
+    ("SELECT max(x) FROM (SELECT usd AS x FROM data UNION ALL SELECT usd FROM data)", "USD"),
+    ("SELECT max(x) FROM (SELECT usd AS x FROM data UNION ALL SELECT plain FROM data)", None),
+    (
+        "SELECT max(x) FROM (SELECT usd AS x, plain AS y FROM data"
+        " UNION ALL BY NAME SELECT usd AS y, plain AS x FROM data)",
+        None,
+    ),
+    ("SELECT max(usd) FROM (SELECT * RENAME (plain AS p) FROM data)", None),
+    ("SELECT (SELECT o.usd FROM data i LIMIT 1) FROM data o LIMIT 1", "USD"),
+]
+
+
+@pytest.mark.parametrize(("sql", "unit"), INSIDE)
+def test_a_unit_is_carried_out_of_a_query_inside(mixture: Dataset, sql: str, unit: str | None) -> None:
+    assert mixture.single_value(sql).unit == unit
 
 
 def test_a_claim_in_an_unknown_currency_is_refused(dataset: Dataset) -> None:

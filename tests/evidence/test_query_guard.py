@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -43,10 +45,9 @@ ANSWERED = [
     ),
     ("SELECT strftime(max(day), '%Y-%m') FROM data", "2026-03"),
     ("SELECT count(DISTINCT region) FROM data WHERE region IN ('north', 'south') AND NOT region LIKE 'x%'", "2"),
-    ("SELECT CASE WHEN count(*) > 5 THEN 'many' ELSE 'few' END FROM data", "many"),
+    ("SELECT CASE WHEN count(*) > 5 THEN max(region) ELSE min(region) END FROM data", "south"),
     ("SELECT sum(a.units) FROM data a JOIN data b ON a.region = b.region AND a.day = b.day", "12"),
     ("SELECT sum(s) FROM (SELECT units AS s FROM data UNION ALL SELECT units FROM data)", "24"),
-    ("SELECT 9007199254740993 + 0", "9007199254740993"),
     ("SELECT sum(units) / 0 FROM data WHERE false OR units > 0 LIMIT 1 OFFSET 0", None),
 ]
 
@@ -125,6 +126,15 @@ ATTACKS = [
     "SELECT * FROM generate_series(1, 10)",
     "SELECT unnest(range(1000000000))",
     "SELECT repeat('x', 10000000000)",
+    "SELECT replace(region, 'north', 'northnorth') FROM data",
+    "SELECT region || region FROM data",
+    "SELECT concat(region, region) FROM data",
+    "SELECT concat_ws(region, region, region) FROM data",
+    "SELECT rpad(region, 1000000000, 'y') FROM data",
+    "SELECT regexp_replace(region, '.', 'xx', 'g') FROM data",
+    "SELECT format('{}{}', region, region) FROM data",
+    "SELECT printf('%s%s', region, region) FROM data",
+    "SELECT translate(region, 'n', 'm') FROM data",
     "SELECT lpad('x', 1000000000, 'y')",
     "SELECT list(amount) FROM data",
     "SELECT string_agg(region, ',') FROM data",
@@ -204,7 +214,7 @@ def test_below_the_guard_duckdb_itself_is_sealed(dataset: Dataset, tmp_path: Pat
 BOMBS = [
     "SELECT count(*) FROM data a, data b, data c, data d, data e, data f, data g, data h, data i, data j, data k,"
     " data l, data m, data n, data o, data p",
-    "SELECT count(DISTINCT concat(a.region, b.units, c.units, d.units, e.units, f.units, g.units, h.units, i.day))"
+    "SELECT count(DISTINCT a.amount + b.amount * 7 + c.amount * 77 + d.units * e.amount / f.amount + g.units)"
     " FROM data a, data b, data c, data d, data e, data f, data g, data h, data i, data j, data k, data l",
 ]
 
@@ -242,16 +252,15 @@ def test_texts_are_bounded(tmp_path: Path) -> None:
             found.query("SELECT a FROM data LIMIT 1")
         with pytest.raises(QueryRefused, match="left"):
             found.query("SELECT a FROM data WHERE length(a) < 2000")
-        assert found.single_value("SELECT left(a, 3) FROM data LIMIT 1").text == "xxx"
+        assert found.query("SELECT left(a, 3) FROM data LIMIT 1").rows == (("xxx",),)
 
 
 NO_SINGLE_VALUE = [
     ("SELECT region FROM data", "several rows"),
     ("SELECT region FROM data WHERE false", "0 rows"),
-    ("SELECT 1, 2", "2 columns"),
-    ("SELECT NULL", "NULL"),
+    ("SELECT max(units), min(units) FROM data", "2 columns"),
     ("SELECT max(amount) FROM data WHERE false", "NULL"),
-    ("SELECT 'NaN'::DOUBLE", "exact text"),
+    ("SELECT to_days(max(units)::INT) FROM data", "exact text"),
 ]
 
 
@@ -262,22 +271,21 @@ def test_a_claim_has_exactly_one_value(dataset: Dataset, sql: str, words: str) -
 
 
 KINDS = [
-    ("SELECT 1", "1", "number"),
-    ("SELECT 1.50", "1.50", "number"),
-    ("SELECT 1e20 / 1", "100000000000000000000", "number"),
-    ("SELECT 1 / 8", "0.125", "number"),
-    ("SELECT 1 / 10000000", "0.0000001", "number"),
+    ("SELECT max(units) FROM data", "3", "number"),
+    ("SELECT min(amount) FROM data", "10.50", "number"),
+    ("SELECT pow(min(amount), sum(units) + sum(units)) FROM data", f"{Decimal(repr(10.5**24)):f}", "number"),
+    ("SELECT max(units) / sum(units) FROM data", "0.25", "number"),
+    ("SELECT exp(-sum(units)) FROM data", f"{Decimal(repr(math.exp(-12))):f}", "number"),
     ("SELECT max(day) FROM data", "2026-03-01", "date"),
-    ("SELECT 'x'", "x", "text"),
-    ("SELECT true", "true", "text"),
-    ("SELECT TIMESTAMP '2026-01-02 03:04:05'", "2026-01-02 03:04:05", "text"),
+    ("SELECT max(region) FROM data", "south", "text"),
+    ("SELECT max(day)::TIMESTAMP FROM data", "2026-03-01 00:00:00", "text"),
 ]
 
 
 @pytest.mark.parametrize(("sql", "text", "kind"), KINDS)
 def test_a_value_is_exact_text_with_its_kind(dataset: Dataset, sql: str, text: str, kind: str) -> None:
     value = dataset.single_value(sql)
-    assert (value.text, value.kind, value.unit) == (text, kind, None)
+    assert (value.text, value.kind) == (text, kind)
 
 
 def test_sums_beyond_64_bits_stay_exact_and_never_wrap(tmp_path: Path) -> None:

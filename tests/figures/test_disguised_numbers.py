@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 
@@ -54,6 +55,46 @@ def test_plain_forms_stay_readable(text: str, value: int) -> None:
     assert found.value == value
 
 
+VEILED = """
+    sold a fortnight ago|XL percent|xii percent|fourpercent|O percent|lO%|growth of f o u r|l,OOO USD|OOO|a mln|a bn|$ O
+    hat-tricks|a century|a myriad of|a grand|in the thirties|low teens|Multimillion|Twelvemonth|single-digit
+    f*o*u*r|a score of orders|gross of eggs|a lakh|crore|googol|zilch|vier|zwölf Prozent|cinquante|cincuenta
+    fünfundzwanzig|a f o u r b|⚃|🂡|🕛|⠼⠙|打了对折|腰斩|双位数|数倍|卌|35  percents
+"""
+
+
+@pytest.mark.parametrize("text", [each.strip() for each in re.split(r"[|\n]", VEILED) if each.strip()])
+def test_what_says_a_number_without_being_one_is_reported(text: str) -> None:
+    assert find_numbers(f"It was {text} then")
+
+
+@pytest.mark.parametrize("text", ["sextupled", "octupled", "quartet", "foursome", "septets"])
+def test_words_for_multiples_and_groups_have_a_value(text: str) -> None:
+    (found,) = find_numbers(text)
+    assert found.readable
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "growth in percent",
+        "percent change (in %)",
+        "the grand total",
+        "gross margin and credit score",
+        "U.S.A., e.g. a b c",
+        "Revenue USD, a mix of EUR and CHF",
+        "Sept was fine in Leipzig",
+        "各币种的美元金额",
+    ],
+)
+def test_ordinary_prose_is_not_reported(text: str) -> None:
+    assert find_numbers(text) == ()
+
+
+def test_blanks_are_read_as_they_are_drawn_but_not_across_paragraphs() -> None:
+    assert [(found.text, found.unit) for found in find_numbers("35  %, 2026\n\nEUR")] == [("35  %", "%"), ("2026", "")]
+
+
 def test_no_numeric_character_of_unicode_is_passed_by() -> None:
     numeric = [chr(at) for at in range(sys.maxunicode + 1) if unicodedata.category(chr(at))[0] == "N"]
     passed = [letter for letter in numeric if len(find_numbers(f"sold {letter} units")) != 1]
@@ -61,7 +102,10 @@ def test_no_numeric_character_of_unicode_is_passed_by() -> None:
     assert passed == []
 
 
-@pytest.mark.parametrize("piece", ["1,", "two ", "一", "一万", "1\u200b", "①", "1 ①", "亿", "hundred ", "1", "twenty-"])
+@pytest.mark.parametrize(
+    "piece",
+    ["1,", "two ", "一", "一万", "1\u200b", "①", "1 ①", "亿", "hundred ", "1", "twenty-", "O", "lOO,", "f o u r "],
+)
 def test_the_longest_text_is_read_without_failing(piece: str) -> None:
     text = piece * (20_000 // len(piece))
     assert find_numbers(text)

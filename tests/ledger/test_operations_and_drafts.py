@@ -156,3 +156,17 @@ def test_numbers_and_times_that_the_engines_would_treat_differently_are_refused_
         ledger.drafts.save(TENANT, OPERATION, 2**63, draft(), "offline", NOW)
     with pytest.raises(InputRefused, match="offset"):
         ledger.operations.move(TENANT, OPERATION, State.FAILED, "reason", NOW.replace(tzinfo=None))
+
+
+@pytest.mark.guarantee("G45")
+def test_the_record_of_a_pass_binds_the_very_draft_that_passed(ledger: SqlLedger) -> None:
+    ledger.operations.register(operation())
+    content = ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", NOW)
+    ledger.drafts.save_checks(TENANT, OPERATION, 1, (), NOW)
+    ledger.drafts.save_grade(TENANT, OPERATION, 1, grade(), "report/1", NOW)
+    looked_at = {
+        record.type: record.detail["draft"]
+        for record in ledger.audit.records(TENANT, OPERATION)
+        if record.type in ("draft.checked", "draft.graded")
+    }
+    assert looked_at == {"draft.checked": content, "draft.graded": content}

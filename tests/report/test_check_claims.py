@@ -125,10 +125,48 @@ def test_a_scale_cannot_hide_in_a_unit(unit: str) -> None:
     assert ("unsupported_number", "claims.rows.unit") in codes(with_claim("rows", unit=unit, shown=f"42 {unit}"))
 
 
-@pytest.mark.parametrize("unit", ["orders", "kg", "m", "m²", "千克", "个地区", "tCO2e", "days", "USD"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *"- \u2212 minus negative (loss) loss ~ mln Mio Mrd MUSD TEUR kUSD USDm k€ M$ grand score gross kk".split(),
+        *["打", "折", "ooo", ",ooo", "负", "\u043a", "USD m", "bn USD", "Mio EUR", "hundred", "orders (k)"],
+    ],
+)
+def test_a_sign_or_scale_cannot_pose_as_a_unit(unit: str) -> None:
+    assert ("unsupported_number", "claims.rows.unit") in codes(with_claim("rows", unit=unit, shown=f"42 {unit}"))
+
+
+@pytest.mark.parametrize("unit", ["orders", "kg", "m", "m²", "千克", "个地区", "tCO2e", "days"])
 def test_a_plain_or_declared_unit_is_fine(unit: str) -> None:
     stated = "USD"
     assert findings(with_claim("rows", unit=unit, shown=f"42 {unit}").model_copy(update={"unit": stated})) == ()
+
+
+@pytest.mark.parametrize("known", ["", None])
+@pytest.mark.parametrize(
+    ("unit", "shown"),
+    [("USD", "$42"), ("$", "$42"), ("yen", "42 yen"), ("元", "42元"), ("dollars of sales", "42 dollars of sales"),
+     ("%", "42 %"), ("percent", "42 percent"), ("% of orders", "42 % of orders"), ("pp", "42 pp"), ("‰", "42 ‰"),
+     ("bps", "42 bps")],
+)  # fmt: skip
+def test_money_and_per_cent_are_stated_only_where_the_query_yields_them(
+    known: str | None, unit: str, shown: str
+) -> None:
+    def recompute(query: str) -> Cell:
+        return Cell("42", unit=known) if query == ROWS else evidence(query)
+
+    found = check_draft(with_claim("rows", unit=unit, shown=shown), request(), recompute)
+    assert ("unit_mismatch", "claims.rows.unit") in [(each.code, each.place) for each in found]
+
+
+@pytest.mark.parametrize("shown", ["$42", "42 USD", "42 %", "42元", "¥42"])
+def test_a_unit_left_out_cannot_stand_in_what_is_shown(shown: str) -> None:
+    assert ("unit_mismatch", "claims.rows.shown") in codes(with_claim("rows", unit="", shown=shown))
+
+
+def test_a_difference_of_per_cents_may_be_in_points_and_in_nothing_else() -> None:
+    assert findings(with_claim("growth", unit="percentage points", shown="-4.2 percentage points")) == ()
+    assert ("unit_mismatch", "claims.growth.unit") in codes(with_claim("growth", unit="bps", shown="-4.2 bps"))
 
 
 @pytest.mark.parametrize("result", ["NaN", "inf", "-Infinity", "1e308", "9" * 101, ""])

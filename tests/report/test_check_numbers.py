@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.domain.draft import ReportRequest
-from tests.report.sample import BODY, codes, draft, findings, request
+from tests.report.sample import BODY, codes, draft, findings, request, with_claim
 
 UNSUPPORTED = [
     "There are 43 orders.",
@@ -55,6 +55,24 @@ UNSUPPORTED = [
     "the sales-2027.csv file",
     "负{{rows}}",
 ]
+ALTERED = [
+    "It was -\u00a0{{rows}}", "It was -\n{{rows}}", "\\- {{rows}}", "*-* {{rows}}", "\u2212 {{rows}}",
+    "⁻{{rows}}", "➖{{rows}}", "It was\n    - {{rows}}", "It was – {{rows}}", "{{rows}}- orders",
+    "(minus) {{rows}}", "minus: {{rows}}", "minus  {{rows}}", "**minus** **{{rows}}**", "minus “{{rows}}”",
+    "负 {{rows}}", "负的{{rows}}", "减{{rows}}", "第{{rows}}", "{{total}} EUR", "{{total}} euros", "€ {{rows}}",
+    "EUR  {{rows}}", "in pence: {{rows}}", "| {{rows}} | EUR |", "{{rows}}美元", "{{total}} M", "{{total}} bn",
+    "{{total}}k", "{{total}} mln", "{{total}} m", "{{rows}} Mrd", "{{rows}} kk", "{{rows}} **MM**",
+    "{{rows}}\nbn", "{{rows}} (million)", "数{{rows}}", "{{rows}}几", "{{rows}}折", "{{rows}}分之一",
+    "{{rows}}多", "{{rows}}余", "{{rows}},OOO", "{{rows}},ООО", "{{rows}}  %", "{{rows}} *%*",
+    "{{growth}} percentage points", "{{rows}} x", "≠ {{rows}}",
+]  # fmt: skip
+UNALTERED = [
+    "- {{rows}} orders\n- more", "  - {{rows}} orders", "1. {{rows}} orders", "## In euros\n{{rows}} orders",
+    "---\n{{rows}} orders", "In EUR\n\n{{rows}} orders", "{{rows}} orders\n\nEUR", "{{rows}} - {{rows}}",
+    "mid-{{rows}}", "{{rows}}-day", "{{rows}} — more", "({{rows}})", "Orders: {{rows}}", "{{rows}} more orders",
+    "{{rows}}/month", "around {{rows}}", "no less than {{rows}}", "订单总数{{rows}}", "共{{rows}}行",
+    "减少{{rows}}个", "{{total}} {{rows}}",
+]  # fmt: skip
 SUPPORTED = [
     "In 2026.",
     "In 2026, as in 2026-06-30.",
@@ -85,6 +103,40 @@ def test_an_unsupported_number_is_found(text: str) -> None:
     found = codes(draft(body=f"{BODY}\n{text}\n"))
     assert found
     assert {code for code, _ in found} <= {"unsupported_number", "unreadable_number"}
+
+
+@pytest.mark.parametrize("text", ALTERED)
+def test_a_figure_that_its_surroundings_change_is_found(text: str) -> None:
+    assert {code for code, _ in codes(draft(body=f"{BODY}\n{text}\n"))} & {"unsupported_number", "unreadable_number"}
+
+
+@pytest.mark.parametrize("text", UNALTERED)
+def test_ordinary_words_around_a_figure_are_fine(text: str) -> None:
+    assert codes(draft(body=f"{BODY}\n{text}\n")) == []
+
+
+def test_a_name_from_the_data_cannot_change_the_figure_beside_it() -> None:
+    named = with_claim("region", shown="minus", value="minus")
+    found = codes(named.model_copy(update={"body": f"{BODY}\n{{{{region}}}} {{{{rows}}}}"}))
+    assert ("unsupported_number", "body:8:1") in found
+
+
+def test_the_unit_of_the_claim_may_stand_beside_its_figure() -> None:
+    bare = with_claim("total", shown="-1,234.50")
+    assert codes(bare.model_copy(update={"body": BODY.replace("{{total}}", "{{total}} USD")})) == []
+    assert codes(bare.model_copy(update={"body": BODY.replace("{{total}}", "{{total}} EUR")})) != []
+
+
+def test_many_figures_are_checked_without_failing() -> None:
+    assert "unsupported_number" not in {code for code, _ in codes(draft(body=BODY + "{{rows}} " * 2000))}
+
+
+@pytest.mark.parametrize("text", ["пятьдесят", "오십", "ὀκτώ", "ᴛᴡᴏ", "いつつ"])
+def test_a_word_in_a_script_that_is_not_read_is_found_unless_the_request_has_it(text: str) -> None:
+    written = draft(body=f"{BODY}\nof {text} things")
+    assert codes(written) == [("foreign_script", "body:8:4")]
+    assert codes(written, request(question=f"What of {text}?")) == []
+    assert codes(with_claim("region", shown=f"Region {text}", value="Region 7 <b>*"))[0][0] == "shown_mismatch"
 
 
 @pytest.mark.parametrize("text", SUPPORTED)

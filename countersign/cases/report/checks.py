@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from countersign.cases.report.claims import Recompute, check_claims
 from countersign.cases.report.fields import Field, Filled, claims_by_id, fields_of, fill
-from countersign.cases.report.markup import check_markup, hidden_in_claims
+from countersign.cases.report.markup import check_markup, check_scripts, hidden_in_claims
 from countersign.cases.report.numbers import check_claim_units, check_numbers, written_out
 from countersign.domain.draft import CLAIM_REFERENCE, Draft, ReportRequest, Violation
 from countersign.domain.figures.units import currencies_named, is_currency, same_unit
@@ -30,6 +30,7 @@ def check_draft(draft: Draft, request: ReportRequest, recompute: Recompute) -> t
     for field in fields:
         violations += check_markup(field)
         violations += check_numbers(fill(field, claims), request)
+        violations += check_scripts(fill(field, claims), request)
     filled = {field.name: fill(field, claims) for field in fields}
     violations += _check_statements(draft, request, filled)
     return tuple(violations)

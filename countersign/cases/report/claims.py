@@ -14,11 +14,14 @@ from countersign.domain.draft import Claim, Draft, Violation
 from countersign.domain.errors import CountersignError, Unavailable
 from countersign.domain.figures import agrees, read_shown
 from countersign.domain.figures.dates import read_date
-from countersign.domain.figures.units import same_unit
+from countersign.domain.figures.units import currencies_named, is_currency, same_unit
 from countersign.ports import Cell
 
 _NUMBER = re.compile(r"-?(?=[0-9.]{1,100}(?![0-9.]))[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?")
 """A number of the evidence: plain digits, 100 at most. NaN, infinity and larger powers are none."""
+
+_PER_CENT = re.compile(r"[%％‰]|per\s?cent|百分|basis points?|\bbps?\b|\bpp\b|基点", re.IGNORECASE)
+"""What a unit says that counts in hundredths."""
 
 Recompute = Callable[[str], Cell]
 """Runs one query on the pinned evidence, or raises a refusal."""
@@ -53,8 +56,8 @@ def _check_claim(claim: Claim, recompute: Recompute) -> Iterator[Violation]:
 
 
 def _check_number(claim: Claim, result: Cell) -> Iterator[Violation]:
-    if result.unit and not same_unit(claim.unit, result.unit):
-        yield _violation("unit_mismatch", claim, "unit", result.unit, claim.unit or "no unit")
+    if expected := _other_unit(claim.unit, result.unit):
+        yield _violation("unit_mismatch", claim, "unit", expected, claim.unit or "no unit")
     if not _NUMBER.fullmatch(result.text):
         yield _violation("query_refused", claim, "query", "a finite number of 100 digits at most", result.text)
         return
@@ -63,6 +66,24 @@ def _check_number(claim: Claim, result: Cell) -> Iterator[Violation]:
         yield _violation("unreadable_number", claim, "shown", "one figure with at most the claim's unit", claim.shown)
     elif wrong := agrees(shown, Decimal(result.text), claim.unit):
         yield _violation(wrong.code, claim, "shown", wrong.expected, f"{claim.shown} (read as {wrong.found})")
+
+
+def _other_unit(stated: str, known: str | None) -> str:
+    """What a claim's unit should be where it is not what follows from the columns; else nothing.
+
+    A plain word such as orders is free where no unit is known; a currency or per cent has to be known.
+    """
+    if known:
+        points = known == "%" and same_unit(stated, "pp")
+        return "" if points or same_unit(stated, known) else known
+    if not (is_currency(stated) or currencies_named(stated) or _PER_CENT.search(stated)):
+        return ""
+    if known is None:
+        return (
+            "no currency or % where the query does not show it: compute from columns declared in that currency, and "
+            "per cent as 100 * a / b"
+        )
+    return "no currency or %, since the query yields a count or a plain quotient; per cent is 100 * a / b"
 
 
 def _check_name(claim: Claim, result: Cell) -> Iterator[Violation]:

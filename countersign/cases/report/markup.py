@@ -10,9 +10,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from countersign.cases.report.fields import Field
+from countersign.cases.report.fields import Field, Filled
 from countersign.cases.report.wording import RESERVED_HEADINGS
-from countersign.domain.draft import CLAIM_REFERENCE, Draft, Violation
+from countersign.domain.draft import CLAIM_REFERENCE, Draft, ReportRequest, Violation
+from countersign.domain.figures.scripts import foreign_words
+from countersign.domain.figures.view import as_rendered
 from countersign.domain.visible import is_hidden
 
 _REFERENCE_LIKE = re.compile(r"\{\{|\}\}")
@@ -24,11 +26,22 @@ _MARKUP = (
     ("no code block, nothing struck out", re.compile(r"```+|~~+")),
     ("no heading of the first level", re.compile(r"^ {0,3}#(?=\s)|^ {0,3}=+\s*$", re.MULTILINE)),
     ("no figure as a list marker", re.compile(r"^[ >]*(?:[-*+] +)*(?=\{\{[a-z0-9_]+\}\}[.)](?:\s|$))", re.MULTILINE)),
+    ("no backslash before a reference", re.compile(r"\\+(?=\{\{)")),
     ("a space or word between two figures", re.compile(r"(?<=\}\})[*_`~\\]*(?=\{\{)")),
 )
 _BLOCK = re.compile(r" {4}| *(?:#{1,6}(?=\s|$)|>|[-*+](?=\s|$)|[0-9]{1,9}[.)](?=\s|$)|(?:[-_*=]\s*)+$)")
 """What would begin a heading, quotation, list, rule or code block in a field that is one line of words."""
 _HEADING = re.compile(r"^[ >#]*[*_]*(?P<text>[^\n#*_:：]+?)[*_:：#\s]*$", re.MULTILINE)
+
+
+def _folded(heading: str) -> str:
+    """A heading as a hurried reader takes it: look-alikes, case, accents, closing marks and a plural s make no odds."""
+    plain = unicodedata.normalize("NFKD", as_rendered(unicodedata.normalize("NFKC", heading)).text)
+    letters = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return " ".join(letters.casefold().split()).strip(" .。-–—_").removesuffix("s")
+
+
+_RESERVED = frozenset(_folded(heading) for heading in RESERVED_HEADINGS)
 
 
 def check_markup(field: Field) -> Iterator[Violation]:
@@ -39,13 +52,24 @@ def check_markup(field: Field) -> Iterator[Violation]:
             yield _violation("markup_not_allowed", field, match.start(), expected)
     if field.name == "body":
         for match in _HEADING.finditer(field.text):
-            if match["text"].strip().casefold() in RESERVED_HEADINGS:
+            if _folded(match["text"]) in _RESERVED:
                 yield _violation(
                     "markup_not_allowed", field, match.start("text"), "no heading of a section added later"
                 )
     elif _BLOCK.match(field.text):
         yield _violation("markup_not_allowed", field, 0, "words on one line")
     yield from _broken_references(field)
+
+
+def check_scripts(filled: Filled, request: ReportRequest) -> Iterator[Violation]:
+    """Every word in a script that is not read for numbers, but for those of a claim and those that the request uses."""
+    columns = request.dataset.schema_.columns
+    asked = " ".join((request.question, request.title, request.period, request.dataset.name, *columns))
+    known = {match.group() for match in foreign_words(asked)}
+    for match in foreign_words(filled.text):
+        if match.group() not in known and not filled.touching(*match.span()):
+            place, expected = filled.place(match.start()), "Latin letters or Chinese characters, or a reference"
+            yield Violation(code="foreign_script", place=place, expected=expected, found=match.group())
 
 
 def hidden_characters(field: Field, allowed: str = "") -> Iterator[Violation]:

@@ -18,6 +18,7 @@ from decimal import Decimal
 from countersign.cases.report.fields import Filled, Insertion
 from countersign.domain.draft import Draft, ReportRequest, Violation
 from countersign.domain.figures import FoundNumber, find_numbers, read_shown
+from countersign.domain.figures.surroundings import FIGURE, altered_by, is_plain_unit
 from countersign.domain.figures.units import same_unit
 
 _MARKER = re.compile(
@@ -36,21 +37,39 @@ def check_numbers(filled: Filled, request: ReportRequest) -> Iterator[Violation]
     named = _named_spans(filled, request)
     if filled.field.name == "body":
         named |= _enumeration(filled.text)
+    altered = dict(_altered(filled))
     for found in find_numbers(filled.text):
         insertions = filled.touching(found.start, found.end)
         if insertions:
             if not _inside(found, insertions):
+                altered = {start: by for start, by in altered.items() if not found.start <= start < found.end}
                 yield _beside_a_claim(filled, found)
         elif not (_keys(found) & supported) and not any(s <= found.start and found.end <= e for s, e in named):
             yield _unsupported(filled, found)
+    for start, by in altered.items():
+        expected = "no sign, currency, scale or unit beside a figure but its claim's own unit"
+        yield Violation(code="unsupported_number", place=filled.place(start), expected=expected, found=by)
+
+
+def _altered(filled: Filled) -> Iterator[tuple[int, str]]:
+    """Where a claim's figure stands whose surroundings change it, and what does."""
+    figures = [each for each in filled.insertions if read_shown(each.claim.shown, each.claim.unit)]
+    masked = list(filled.text)
+    for each in figures:
+        masked[each.start : each.end] = FIGURE * (each.end - each.start)
+    for each in figures:
+        before, after = "".join(masked[: each.start]), "".join(masked[each.end :])
+        if by := altered_by(before, after, each.claim.unit):
+            yield each.start, by
 
 
 def check_claim_units(draft: Draft, request: ReportRequest) -> Iterator[Violation]:
-    """Every claim's unit that holds a number or scale (`million USD`, `k`) that the dataset does not declare."""
+    """Every claim's unit that the dataset does not declare and that brings a number, sign or scale (`-`, `TEUR`)."""
     declared = _declared_units(request)
     for claim in draft.claims:
-        if claim.unit and claim.unit not in declared and _scales(claim.unit):
-            place, expected = f"claims.{claim.id}.unit", "a plain unit; the scale belongs into `shown`"
+        if claim.unit and claim.unit not in declared and (not is_plain_unit(claim.unit) or _scales(claim.unit)):
+            place = f"claims.{claim.id}.unit"
+            expected = "%, a currency or plain words; sign and scale belong into `shown`"
             yield Violation(code="unsupported_number", place=place, expected=expected, found=claim.unit)
 
 

@@ -47,14 +47,15 @@ _LONGEST_FIRST = sorted(_NO_NUMBERS.split(), key=len, reverse=True)
 _WORDS = re.compile("|".join([*(_word_pattern(word) for word in _LONGEST_FIRST), _VERY]))
 _COUNTED = "个名家次天年月周笔条项件倍成万千百十种位"
 _VAGUE = re.compile(
-    rf"(?:[数几好]|(?<!以)上)[十百千万亿]+|[{_NUMERAL}]{{1,20}}[几多余](?![{_NUMERAL}])|成百上千|成千上万|[俩仨廿卅]|[好十]?几(?=[{_COUNTED}])"
+    rf"(?:[数几好]|(?<!以)上)[十百千万亿]+|[数几好][倍成折]|对折|腰斩|拦腰|折半|[双个]位数|"
+    rf"[{_NUMERAL}]{{1,20}}[几多余](?![{_NUMERAL}])|成百上千|成千上万|[俩仨廿卅卌]|[好十]?几(?=[{_COUNTED}])"
 )
 _HALVES = {"一半": "0.5", "半数": "0.5", "过半": "0.5", "减半": "0.5", "大半": "0.5", "对半": "0.5", "半": "0.5"}
 _DOUBLES = {"翻倍": "2", "倍增": "2", "翻番": "2", "翻了一番": "2", "翻一番": "2", "加倍": "2", "双倍": "2"}
 _STANDING = re.compile("|".join(sorted(_HALVES | _DOUBLES, key=len, reverse=True)))
 _SHARE = re.compile(rf"(?P<sign>负)?(?P<below>[{_NUMERAL}]{{1,20}})分之(?P<above>[{_NUMERAL}]+(?:点[{_DIGIT}]+)?)")
 _NUMBER = re.compile(
-    rf"(?P<sign>负)?第?(?P<whole>[{_NUMERAL}]+)(?:点(?P<part>[{_DIGIT}]+))?(?P<scale>[万亿]+)?(?P<unit>{UNIT_AFTER})?"
+    rf"(?P<sign>负)?(?P<nth>第)?(?P<whole>[{_NUMERAL}]+)(?:点(?P<part>[{_DIGIT}]+))?(?P<scale>[万亿]+)?(?P<unit>{UNIT_AFTER})?"
 )
 _FORMAL = re.compile(rf"[{''.join(_FINANCIAL)}零]{{2,}}|[壹贰叁肆柒捌玖佰仟]")
 
@@ -121,7 +122,7 @@ def _number(match: re.Match[str]) -> FoundNumber:
     scale = power + (0 if match["part"] else _ending(match["whole"]))
     signed = value.copy_negate() if match["sign"] else value
     place = (match.start(), match.end(), match.group())
-    return FoundNumber(*place, signed, unit, scale, decimals=read[1], signed=bool(match["sign"]))
+    return FoundNumber(*place, signed, unit, scale, read[1], bool(match["sign"]), match["nth"] is not None)
 
 
 def _ending(characters: str) -> int:

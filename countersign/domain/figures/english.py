@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 
 from countersign.domain.figures.found import EXACT, FoundNumber
@@ -36,8 +37,12 @@ _ORDINALS |= {word[:-1] + "ieth": 20 + 10 * at for at, word in enumerate(_TENS)}
 _PARTS = {"half": 2, "halves": 2, "quarter": 4, "hundredth": 100, "thousandth": 1000}
 _PARTS |= {word: number for word, number in _ORDINALS.items() if 2 < number < 21}
 _STANDING = {"half": "0.5", "halves": "0.5", "halve": "0.5", "halved": "0.5", "halving": "0.5", "twice": "2"}
-_STANDING |= {"thrice": "3", "pair": "2", "pairs": "2", "duo": "2", "trio": "3"}
+_STANDING |= {"thrice": "3", "pair": "2", "pairs": "2"}
+_GROUPS = "solo duo trio quartet quintet sextet septet octet nonet".split()
+_STANDING |= {word + plural: str(at) for at, word in enumerate(_GROUPS, 1) for plural in ("", "s") if at > 1}
+_STANDING |= {word + "some": str(_SMALL[word]) for word in _DIGITS[2:]}
 _MULTIPLES = {"double": 2, "triple": 3, "treble": 3, "quadruple": 4, "quintuple": 5}
+_MULTIPLES |= {"sextuple": 6, "septuple": 7, "octuple": 8, "nonuple": 9, "decuple": 10}
 _STANDING |= {word[:-1] + ending: str(n) for word, n in _MULTIPLES.items() for ending in ("e", "ed", "es", "ing")}
 _STANDING |= {word + "fold": str(_SMALL[word]) for word in _DIGITS[2:] + _TEENS}
 _STANDING |= {"hundredfold": "100", "thousandfold": "1000"}
@@ -88,7 +93,7 @@ def _words(text: str) -> Iterator[FoundNumber]:
     for match in _CARDINAL.finditer(text):
         yield _cardinal(match)
     for match in _ORDINAL.finditer(text):
-        yield _found(match, Decimal(_ordinal_value(match)))
+        yield replace(_found(match, Decimal(_ordinal_value(match))), ordinal=True)
     for match in _SHARE.finditer(text):
         yield _found(match, _share_value(match), decimals=None)
     for match in _ALONE.finditer(text):

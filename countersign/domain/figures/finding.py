@@ -15,11 +15,11 @@ from countersign.domain.figures.dates import dates
 from countersign.domain.figures.english import english
 from countersign.domain.figures.found import FoundNumber
 from countersign.domain.figures.numerals import numerals
+from countersign.domain.figures.veiled import is_picture, veiled
 from countersign.domain.figures.view import Seen, as_rendered, as_written
 
-_READERS = (dates, numerals, english, chinese)
-_PICTURED = "🔟💯🥇🥈🥉"
-"""Pictures of numbers, which Unicode calls symbols."""
+_READERS = (dates, numerals, english, chinese, veiled)
+"""In this order: of two readings of the very same characters the earlier is kept."""
 _AREA_UNIT = re.compile(r"(?<![A-Za-z])(?:[kcm]?m|ft)[²³]")
 """`m²` and `km³` are units; their raised digit is no figure."""
 
@@ -73,4 +73,4 @@ def _netted(text: str, found: tuple[FoundNumber, ...]) -> tuple[FoundNumber, ...
 
 
 def _loose(letter: str, at: int, covered: set[int]) -> bool:
-    return at not in covered and (unicodedata.category(letter)[0] == "N" or letter in _PICTURED)
+    return at not in covered and (unicodedata.category(letter)[0] == "N" or is_picture(letter))

@@ -31,6 +31,8 @@ class FoundNumber:
     """Digits shown after the point, before the scale applies; None for a fraction, which is stated exactly."""
     signed: bool = False
     """A plus or minus sign is shown."""
+    ordinal: bool = False
+    """It says which one, not how many: `42nd`, `first`, `第三`."""
     day: str = ""
     """ISO text of a date: `2026-06-30`, or `2026-06` for a month."""
 

@@ -69,7 +69,9 @@ def _read(match: re.Match[str]) -> FoundNumber:
     value = EXACT.scaleb(value, scale)
     if sign and sign != "+":
         value = value.copy_negate()
-    return FoundNumber(match.start(), match.end(), match.group(), value, unit, scale, decimals, signed=bool(sign))
+    return FoundNumber(
+        match.start(), match.end(), match.group(), value, unit, scale, decimals, bool(sign), bool(match["ordinal"])
+    )
 
 
 def _core(match: re.Match[str]) -> tuple[Decimal, int | None] | None:

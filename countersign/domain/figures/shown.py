@@ -50,13 +50,14 @@ class Disagreement:
 def read_shown(text: str, unit: str) -> ShownFigure | None:
     """The one figure that fills the whole text, beside at most the claim's own unit; None if it is anything else.
 
+    An ordinal (`42nd`, `第四十二`) says which one, not how many, and is none.
     `(1,234)` is negative here, where the whole text is one figure; in running prose parentheses are only parentheses.
     """
     bare, stated = _without_unit(text.strip(), unit)
     for candidate, known in ((bare, unit if stated else ""), (text.strip(), "")):
         negative = candidate[:1] in "(（" and candidate[-1:] in ")）" and len(candidate) > 2
         found = _only_number(candidate[1:-1] if negative else candidate)
-        if found is None or found.value is None or (negative and found.signed):
+        if found is None or found.value is None or found.ordinal or (negative and found.signed):
             continue
         value = found.value.copy_negate() if negative else found.value
         shown_unit = canonical_unit(known) or found.unit
@@ -85,15 +86,17 @@ def agrees(shown: ShownFigure, exact: Decimal, exact_unit: str) -> Disagreement 
 
     `exact` has 100 digits and a power of ten of 99 at most, which is what the checks let through.
 
-    A figure that rounds to zero is shown without a sign: `0` stands for -0.4, `-0` for nothing. A share counted in `%`
-    is shown with its `%`, and 0.35 without a unit is never `35 %`: the query says which of the two it is.
+    Zero stands for zero alone, without a sign: neither `0` nor `0k` for 0.4 or 400, and `-0` for nothing. A share
+    counted in `%` is shown with its `%`, and 0.35 without a unit is never `35 %`: the query says which it is.
     """
     if not _unit_fits(shown.unit, exact_unit):
         return Disagreement("unit_mismatch", exact_unit or "no unit", shown.unit or "no unit")
     expected = _at_precision(exact, shown)
-    if shown.value == expected and not (shown.signed and not shown.value):
+    if shown.value == expected and (shown.value or not (exact or shown.signed)):
         return None
     code = _kind_of_mismatch(shown, exact, expected)
+    if not shown.value:
+        expected = exact
     return Disagreement(code, f"{_plain(expected)} (from {_plain(exact)})", _plain(shown.value))
 
 
@@ -121,7 +124,7 @@ def _rounded(value: Decimal, power: int) -> Decimal:
 def _kind_of_mismatch(shown: ShownFigure, exact: Decimal, expected: Decimal) -> Mismatch:
     if shown.signed and not shown.value:
         return "sign_mismatch"
-    if shown.value == expected.copy_negate():
+    if shown.value and shown.value == expected.copy_negate():
         return "sign_mismatch"
     if shown.value and shown.decimals is not None:
         for power in (-12, -9, -8, -6, -4, -3, -2, -1, 1, 2, 3, 4, 6, 8, 9, 12):

@@ -42,6 +42,7 @@ TENTHS = "成"
 
 SCALES = {"k": 3, "K": 3, "M": 6, "mn": 6, "B": 9, "bn": 9, "T": 12, "tn": 12}
 SCALES |= {"thousand": 3, "million": 6, "billion": 9, "trillion": 12, "lakh": 5, "crore": 7}
+SCALES |= {"mln": 6, "mio": 6, "bln": 9, "mrd": 9, "trn": 12}
 SCALES |= {"千": 3, "万": 4, "百万": 6, "千万": 7, "亿": 8, "十亿": 9, "百亿": 10, "千亿": 11, "万亿": 12}
 """Powers of ten of scale words after digits. A small `m` or `b` is no scale: it may be metres or bytes."""
 
@@ -99,6 +100,16 @@ _NAMED = re.compile(
     rf"|(?<![A-Za-z])(?:{_alternatives(list(ISO_4217))}|(?i:{_alternatives([w for w in _WORDS if w.isascii()])}))"
     rf"{_LETTERS_END}"
 )
+
+CURRENCY_WORD = re.compile(
+    rf"{_alternatives(list(_SYMBOLS))}|{_alternatives(list(ISO_4217))}|(?i:{_alternatives(list(_WORDS))})"
+)
+"""A currency's sign, code in capitals or name, and nothing else."""
+MEASURE_AFTER = re.compile(
+    rf"(?:{_alternatives(_AFTER_SIGNS)})|(?:(?i:{_alternatives(_AFTER_WORDS)})|{_alternatives(list(ISO_4217))})"
+    rf"{_LETTERS_END}"
+)
+"""A currency or measure at the start of what follows a figure."""
 
 
 def currencies_named(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Texts that stand for a blank cell: blank where declared, and what they are everywhere else."""
+"""What a schema declares about a whole file: blank texts and the delimiter, applied only where they are declared."""
 
 from __future__ import annotations
 
@@ -47,3 +47,9 @@ def test_undeclared_it_is_refused_with_its_place(tmp_path: Path) -> None:
 def test_a_blank_text_is_one_short_word(text: str) -> None:
     with pytest.raises(ValidationError):
         DatasetSchema(blank=(text,))
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_a_header_that_is_one_name_with_another_delimiter_in_it_is_refused(tmp_path: Path, mark: str) -> None:
+    with pytest.raises(DataRefused, match="declare delimiter"):
+        opened(tmp_path, f"day{mark}amount\n2026-01-01{mark}2\n")
