@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from countersign.agents.offline_wording import WORDING, Language
 from countersign.domain.figures import find_numbers
+from countersign.domain.figures.scripts import foreign_words
 
 MAX_MEASURES = 4
 MAX_BLANK_COLUMNS = 3
@@ -126,10 +127,11 @@ class _Pen:
         return name, figure
 
     def _name(self, name: str) -> tuple[str, Figure | None]:
-        """A column's name as text, or as a claim where it would read as a number or as markup."""
+        """A column's name as text, or as a claim where it would read as a number, as markup or as a foreign word."""
         wording = WORDING[self.language]
-        if len(name) <= 60 and PLAIN_NAME.fullmatch(name) and not find_numbers(wording["quoted"].format(name=name)):
-            return wording["quoted"].format(name=name), None
+        quoted = wording["quoted"].format(name=name)
+        if len(name) <= 60 and PLAIN_NAME.fullmatch(name) and not find_numbers(quoted) and not any(foreign_words(name)):
+            return quoted, None
         if len(name) > 100 or not name.isprintable() or "{" in name:
             return wording["unnamed"], None
         figure = self.spoken.get(name) or self.figure(f"SELECT {literal(name)} FROM data LIMIT 1", "text")

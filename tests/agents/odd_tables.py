@@ -16,6 +16,8 @@ ODD_TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "no texts": ("date,amount\n2026-01-03,5\n2026-01-04,-7.25\n", {}),
     "numbers only": ("a,b,c,d,e,f\n1,2,3,4,5,6\n7,8,9,10,11,12\n", {}),
     "texts only": ("a,b\nx,y\nz,w\n", {}),
+    "foreign names": ("дата,регион,сумма\n2026-01-03,Север,5\n2026-02-03,Юг,7\n", {}),
+    "kana names": ("ちいき,きんがく\nきた,5\nみなみ,7\nきた,9\n", {}),
     "one row": ("date,region,amount\n2026-01-03,North,5\n", {}),
     "one cell": ("amount\n5\n", {}),
     "one text cell": ("name\nx\n", {}),
