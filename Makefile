@@ -44,7 +44,7 @@ demo: $(STAMP)
 	@$(PY) starter.py demo $(if $(filter 1,$(YES)),--yes)
 
 test: $(STAMP)
-	$(PY) -m pytest --durations=10 -p tests.support.guarantees --require-guarantees
+	$(PY) -m pytest -n 3 --dist loadfile --durations=10 -p tests.support.guarantees --require-guarantees
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -53,7 +53,7 @@ check: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
 guarantees: $(STAMP)
-	@$(PY) -m pytest -q -m guarantee -p tests.support.guarantees --require-guarantees
+	@$(PY) -m pytest -q -n 3 --dist loadfile -m guarantee -p tests.support.guarantees --require-guarantees
 
 bench: $(STAMP)
 	@$(PY) -m tests.bench

@@ -1,4 +1,4 @@
-"""A worker process: `.venv/bin/python worker.py [--role all|agent|gateway]`. No logic here; see countersign/worker_process.py."""
+"""A worker process: `.venv/bin/python worker.py [--role all|agent|gateway]`; see countersign/worker_process.py."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ async def connect() -> Client:
     except (RPCError, RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0][:200]
         raise Unavailable(
-            f"no Temporal server answers at {address} ({reason}); start one with: .venv/bin/python starter.py server, or set"
-            " TEMPORAL_ADDRESS"
+            f"no Temporal server answers at {address} ({reason}); start one with: .venv/bin/python starter.py server,"
+            " or set TEMPORAL_ADDRESS"
         ) from None
 
 
@@ -62,6 +62,7 @@ async def missing_search_attributes(client: Client) -> list[str]:
         if known.get(name, value_type(kind)) != value_type(kind):
             raise ConfigurationRefused(
                 f"search attribute {name} is registered as {known[name]}, not {value_type(kind)}; remove it with:"
-                f" .venv/bin/temporal operator search-attribute remove --name {name}, then run: .venv/bin/python starter.py doctor --fix"
+                f" .venv/bin/temporal operator search-attribute remove --name {name}, then run:"
+                " .venv/bin/python starter.py doctor --fix"
             )
     return [name for name in SEARCH_ATTRIBUTES if name not in known]

@@ -11,7 +11,8 @@ import typer
 from countersign.cli import options
 from countersign.cli.read import record_cells
 from countersign.cli.rendering import say, say_json, table
-from countersign.cli.session import opened
+from countersign.cli.session import Session, opened
+from countersign.domain.audit import AuditRecord
 from countersign.domain.errors import NotFound
 
 audit = typer.Typer(no_args_is_help=True, help="Show, verify and export the audit record.")
@@ -21,7 +22,7 @@ audit = typer.Typer(no_args_is_help=True, help="Show, verify and export the audi
 def show(tenant: options.Tenant, operation: options.OptionalOperation = None, as_json: options.AsJson = False) -> None:
     """Show a tenant's records in order, all or one operation's."""
     with opened() as session:
-        records = list(session.ledger.audit.records(tenant, operation))
+        records = _records(session, tenant, operation)
     if as_json:
         say_json([record.model_dump(mode="json") for record in records])
         return
@@ -51,9 +52,20 @@ def export(
 ) -> None:
     """Write a tenant's records as JSON lines, in order, with all that a verifier needs."""
     with opened() as session:
-        lines = [json.dumps(record.model_dump(mode="json")) for record in session.ledger.audit.records(tenant)]
+        lines = [json.dumps(record.model_dump(mode="json")) for record in _records(session, tenant)]
     if out is None:
         say("\n".join(lines))
         return
     out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     say(f"{len(lines)} records written to {out}")
+
+
+def _records(session: Session, tenant: str, operation: str | None = None) -> list[AuditRecord]:
+    """The records in order; NotFound for a tenant or an operation that is not there, rather than no lines."""
+    records = list(session.ledger.audit.records(tenant, operation))
+    if not records:
+        if tenant not in session.ledger.directory.tenants():
+            raise NotFound(f"tenant {tenant!r} is not there; check its name")
+        if operation is not None:
+            session.ledger.operations.get(tenant, operation)
+    return records

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from countersign.cli import options
-from countersign.cli.rendering import fields, moment, say, say_json
+from countersign.cli.rendering import TEMPORAL, fields, moment, say, say_json
 from countersign.cli.session import Session, finished, new_id, now, opened, signing_key
 from countersign.domain.decision import Outcome, Ruling, Statement
 from countersign.domain.errors import Conflict, InputRefused, NotFound
@@ -175,5 +175,6 @@ def _sign(
         say(what_is_signed(proposal, decision, person))
         _, token = signed_decision(session, proposal, decision, person, comment, key)
     out.write_text(json.dumps({"statement": token}) + "\n", encoding="utf-8")
+    run = workflow_id(tenant, operation)
     say(f"written to {out}; send it with:")
-    say(f"  temporal workflow signal --workflow-id {workflow_id(tenant, operation)} --name decide --input-file {out}")
+    say(f"  {TEMPORAL} workflow signal --workflow-id {run} --name decide --input-file {out}")

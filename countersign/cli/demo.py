@@ -114,12 +114,21 @@ def _asked(session: Session, approval: Approval) -> DecisionKind:
     while True:
         try:
             answer = one_of(typer.prompt(f"\nYou are {REVIEWER}. Publish this? y(es), n(o), s(how again)"), "yns")
+        except typer.Abort:
+            raise _unanswered(session, approval) from None
         except InputRefused as refused:
             say(refused.message)
             continue
         if answer in ANSWERS:
             return ANSWERS[answer]
         say(review_text(approval, reviewers_view(session, approval)))
+
+
+def _unanswered(session: Session, approval: Approval) -> Unavailable:
+    return Unavailable(
+        f"not answered: the proposal of {approval.proposal.operation} stays pending in {session.settings.home} and"
+        " nothing was published; give --yes where nobody can be asked"
+    )
 
 
 def _told(session: Session, order: Order, state: State) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from countersign.cli import options
 from countersign.cli.keys import OPERATOR
-from countersign.cli.rendering import say, say_json, table
+from countersign.cli.rendering import STARTER, say, say_json, table
 from countersign.cli.session import Session, now, opened
 from countersign.domain.directory import Person, Role
 from countersign.domain.identity import PersonId, TenantId

@@ -7,14 +7,16 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from countersign.cli import options
 from countersign.cli.errors import in_plain_words
-from countersign.cli.rendering import say, say_json
-from countersign.cli.session import Session, opened
+from countersign.cli.rendering import STARTER, WORKER, say, say_json
+from countersign.cli.session import Session, now, opened
+from countersign.cli.staffing import manned
 from countersign.domain.errors import Conflict, CountersignError, Unavailable
 from countersign.settings import Settings, load_settings
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE, SEARCH_ATTRIBUTES
@@ -42,7 +44,7 @@ def doctor(
 ) -> None:
     """Check all that a run needs, and say what to do.
 
-    Policy files, keys, disk, ledger, audit, Temporal server, search attributes, workers.
+    Policy files, keys, disk, ledger, audit, persons, Temporal server, search attributes, workers.
     """
     checks = list(examined(load_settings(), fix))
     if as_json:
@@ -114,6 +116,7 @@ def _of_ledger(settings: Settings) -> Iterator[Check]:
         with opened(settings) as session:
             yield _checked("ledger", lambda: _written(session))
             yield _checked("audit", lambda: _verified(session))
+            yield from _persons(session)
     except CountersignError as error:
         yield Check("ledger", False, error.message)
 
@@ -128,6 +131,21 @@ def _written(session: Session) -> str:
 def _verified(session: Session) -> str:
     counts = [f"{tenant} {session.ledger.audit.verify(tenant).count}" for tenant in session.ledger.directory.tenants()]
     return f"records verified: {', '.join(counts)}" if counts else "no records yet"
+
+
+def _persons(session: Session) -> Iterator[Check]:
+    tenants = session.ledger.directory.tenants()
+    if not tenants:
+        todo = f"add persons with: {STARTER} directory apply FILE"
+        yield Check("persons", False, f"there is no tenant yet, so nobody can ask or decide; {todo}")
+    for tenant in tenants:
+        yield _checked(f"persons of {tenant}", partial(_manned, session, tenant))
+
+
+def _manned(session: Session, tenant: str) -> str:
+    from countersign.bootstrap import load_policies
+
+    return manned(session.ledger.directory.persons(tenant), load_policies(session.settings).values(), tenant, now())
 
 
 async def _of_server(fix: bool) -> list[Check]:
@@ -197,8 +215,10 @@ async def _register(client: Client, absent: list[str]) -> None:
 
 
 async def _worker(client: Client, queue: str) -> str:
-    from countersign.cli.temporal_run import polled
+    from countersign.cli.temporal_run import POLL, last_poll
 
-    if not await polled(client, queue):
-        raise Unavailable(f"no worker polls the task queue {queue}; start one with: {WORKER}")
-    return f"polls {queue}"
+    age = await last_poll(client, queue)
+    seen = "" if age is None else f", last seen {age.total_seconds():.0f} s ago"
+    if age is None or age >= POLL:
+        raise Unavailable(f"no worker polls the task queue {queue}{seen}; start one with: {WORKER}")
+    return f"polls {queue}{seen}"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import typer
 
+from countersign.cli.rendering import PYTHON, STARTER
 from countersign.domain.errors import CountersignError
 
 REFUSED = 1
@@ -42,6 +43,9 @@ def report(error: BaseException, log_folder: Path) -> int:
     if isinstance(error, typer.Abort):
         return _say("not confirmed, nothing was done; give --yes where nobody can be asked", REFUSED)
     if isinstance(error, typer.TyperException):
+        if _is_help(error):
+            typer.echo(error.format_message(), err=True)
+            return USAGE
         return _say(_usage(error), USAGE)
     sentence = in_plain_words(error)
     if sentence is not None:
@@ -86,6 +90,12 @@ def _temporal(error: BaseException) -> str | None:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:300]
+
+
+def _is_help(error: typer.TyperException) -> bool:
+    """Whether a group was called without a command of it: the error's text is then the group's help."""
+    context = getattr(error, "ctx", None)
+    return context is not None and error.format_message() == context.get_help()
 
 
 def _usage(error: typer.TyperException) -> str:

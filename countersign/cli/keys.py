@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from countersign.cli import options
-from countersign.cli.rendering import moment, say, say_json, table
+from countersign.cli.rendering import STARTER, moment, say, say_json, table
 from countersign.cli.session import Session, key_path, now, opened
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.directory import Key
@@ -31,7 +31,10 @@ def new(
     """Make a key pair for a person; the private half goes to a file that only its owner can read."""
     with opened() as session:
         path = out or key_path(session.settings, tenant, person)
+        aside = None if out else _set_aside(session, tenant, person, path)
         key = make_key(session, tenant, person, path)
+    if aside is not None:
+        say(f"the old key is not good any more; its file is now {aside}")
     say(f"key {key.id} of {person} registered in tenant {tenant}; its private half is {path}")
 
 
@@ -83,6 +86,20 @@ def make_key(session: Session, tenant: str, person: str, path: Path) -> Key:
         path.unlink()
         raise
     return key
+
+
+def _set_aside(session: Session, tenant: str, person: str, path: Path) -> Path | None:
+    """Make room for a new key where the file holds one that is not good now; a good one is left where it is."""
+    from countersign.signing.keys import public_text, read_key_file
+
+    known = session.ledger.directory.person(tenant, person)
+    if known is None or not path.exists():
+        return None
+    public = public_text(read_key_file(path))
+    old = next((key for key in known.keys if key.public_key == public), None)
+    if old is None or old.good_at(now()):
+        return None
+    return path.rename(path.with_name(f"{person}.{old.id}.pem"))
 
 
 def _state(key: Key) -> str:

@@ -9,8 +9,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from countersign.cli.rendering import WORKER
 from countersign.domain.errors import CountersignError
 from countersign.domain.identity import workflow_id
+from countersign.domain.operation import Operation
 from countersign.domain.run import RunStatus
 from countersign.domain.values import Value
 from workflows.names import RUN_QUEUE
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 SOON = 5.0
 """Seconds after which the server counts as not there."""
+CUT_SHORT = frozenset({"TERMINATED", "FAILED", "TIMED_OUT"})
+"""Ends of a run that the ledger knows nothing of."""
 
 
 class Waiting(Value):
@@ -36,7 +40,7 @@ class Live(Value):
     reachable: bool
     note: str = ""
     execution: str = ""
-    """RUNNING, COMPLETED, CANCELED, TERMINATED, FAILED."""
+    """RUNNING, COMPLETED, CANCELED, TERMINATED, FAILED, TIMED_OUT."""
     run_id: str = ""
     steps: Sequence[Waiting] = ()
     messages: int | None = None
@@ -44,41 +48,55 @@ class Live(Value):
     refused: int | None = None
 
 
-async def look(tenant: str, operation: str) -> Live:
+async def look(operation: Operation) -> Live:
     """What the server knows of the run, asked for a few seconds at the most."""
     from temporalio.service import RPCError, RPCStatusCode
 
     from countersign.temporal_client import connect
 
     try:
-        return await _seen(await asyncio.wait_for(connect(), SOON), tenant, operation)
+        return await _seen(await asyncio.wait_for(connect(), SOON), operation)
     except CountersignError as error:
         return Live(reachable=False, note=error.message)
     except TimeoutError:
         return Live(reachable=False, note="the Temporal server does not answer; check TEMPORAL_ADDRESS")
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
-            return Live(reachable=True, note="the server has no run of this name; start the same request again")
+            return Live(reachable=True, note=f"the server has no run of this name{_again(operation)}")
         return Live(reachable=False, note=f"the Temporal server does not answer: {error.message[:200]}")
 
 
-async def _seen(client: Client, tenant: str, operation: str) -> Live:
+def _again(operation: Operation) -> str:
+    # What has ended in the ledger is not taken up again.
+    return "" if operation.state.terminal else "; start it again with the same command as the first time"
+
+
+async def _seen(client: Client, operation: Operation) -> Live:
     from countersign.cli.temporal_run import SOON as RPC_LIMIT
     from countersign.cli.temporal_run import polled
 
-    described = await client.get_workflow_handle(workflow_id(tenant, operation)).describe(rpc_timeout=RPC_LIMIT)
+    run = workflow_id(operation.tenant, operation.operation)
+    described = await client.get_workflow_handle(run).describe(rpc_timeout=RPC_LIMIT)
     attended = await polled(client, RUN_QUEUE)
     status = await _status(client, described.id) if attended else None
-    running = described.status is not None and described.status.name == "RUNNING"
+    execution = described.status.name if described.status is not None else ""
     return Live(
         reachable=True,
-        note="" if attended or not running else f"no worker polls the task queue {RUN_QUEUE}: {WORKER}",
-        execution=described.status.name if described.status is not None else "",
+        note=_note(operation, execution, attended),
+        execution=execution,
         run_id=described.run_id,
         steps=_steps(described),
         messages=status.messages if status else None,
         refused=status.refused if status else None,
     )
+
+
+def _note(operation: Operation, execution: str, attended: bool) -> str:
+    if execution in CUT_SHORT:
+        return f"the run was cut short{_again(operation)}"
+    if execution == "RUNNING" and not attended:
+        return f"no worker polls the task queue {RUN_QUEUE}; start one with: {WORKER}"
+    return ""
 
 
 async def _status(client: Client, run: str) -> RunStatus | None:

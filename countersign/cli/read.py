@@ -50,7 +50,7 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
         stored = session.ledger.operations.get(tenant, operation)
         approval = session.ledger.approvals.current(tenant, operation)
         execution = session.ledger.executions.get(tenant, operation)
-    live = finished(look(tenant, operation))
+    live = finished(look(stored))
     if as_json:
         say_json({
             **_operation_json(stored),

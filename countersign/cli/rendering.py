@@ -21,6 +21,12 @@ from countersign.ports import Documents
 
 MAX_VIEW = 4_000_000
 
+PYTHON = ".venv/bin/python"
+"""As hints name it, so that a line of theirs works pasted into a shell where no virtual environment is active."""
+STARTER = f"{PYTHON} starter.py"
+WORKER = f"{PYTHON} worker.py"
+TEMPORAL = ".venv/bin/temporal"
+
 
 def visible(text: str) -> str:
     """`text` with every character that shows as nothing, or acts on the screen, written as `\\u{...}`.

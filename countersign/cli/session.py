@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from countersign.cli.rendering import STARTER
 from countersign.domain.errors import NotAuthorised, NotFound
 from countersign.ports import Ledger
 from countersign.settings import Settings, load_settings
@@ -78,7 +79,10 @@ def signing_key(session: Session, tenant: str, person: str, file: Path | None) -
 
     known = session.ledger.directory.person(tenant, person)
     if known is None:
-        raise NotFound(f"person {person} is not in the directory of tenant {tenant}; see: {STARTER} directory")
+        raise NotFound(
+            f"person {person} is not in the directory of tenant {tenant}; see:"
+            f" {STARTER} directory show --tenant {tenant}"
+        )
     path = file or key_path(session.settings, tenant, person)
     private = read_key_file(path)
     public = public_text(private)

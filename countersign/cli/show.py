@@ -17,10 +17,10 @@ from countersign.cli.rendering import document, fields, moment, say, say_json, v
 from countersign.cli.session import Session, opened
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.draft import Claim
-from countersign.domain.errors import Conflict
+from countersign.domain.errors import Conflict, NotFound
 from countersign.domain.execution import Execution
 from countersign.domain.operation import Operation
-from countersign.domain.proposal import Approval, Proposal
+from countersign.domain.proposal import Approval, Proposal, Vote
 
 RULE = "-" * 72
 
@@ -37,15 +37,16 @@ def show(
         approval = session.ledger.approvals.current(tenant, operation)
         execution = session.ledger.executions.get(tenant, operation)
         request = document(session.ledger.documents, tenant, stored.request_hash)
+        comments = _comments(session, approval)
         view = reviewers_view(session, approval) if review and approval is not None else None
     if as_json:
         say_json({
             "operation": stored.model_dump(mode="json"), "request": request,
-            "approval": approval.model_dump(mode="json") if approval else None,
+            "approval": _approval_json(approval, comments) if approval else None,
             "execution": execution.model_dump(mode="json") if execution else None, "view": view,
         })  # fmt: skip
         return
-    say(_overview(stored, request, approval, execution))
+    say(_overview(stored, request, approval, comments, execution))
     if approval is not None and view is not None:
         say(review_text(approval, view))
 
@@ -123,7 +124,11 @@ def _claim_text(claim: Claim) -> str:
 
 
 def _overview(
-    operation: Operation, request: Mapping[str, Any], approval: Approval | None, execution: Execution | None
+    operation: Operation,
+    request: Mapping[str, Any],
+    approval: Approval | None,
+    comments: Mapping[str, str],
+    execution: Execution | None,
 ) -> str:
     dataset = request["dataset"]
     return fields([
@@ -134,22 +139,47 @@ def _overview(
         ("title", request["title"]),
         ("channel", request["channel"]),
         ("dataset", f"{dataset['name']} {dataset['sha256']}"),
-        *([] if approval is None else _approval_overview(approval)),
+        *([] if approval is None else _approval_overview(approval, comments)),
         *([] if execution is None else _execution_overview(execution)),
     ])  # fmt: skip
 
 
-def _approval_overview(approval: Approval) -> list[tuple[str, str]]:
-    votes = [
-        ("vote", f"{vote.decision} by {vote.person} at {moment(vote.decided_at)}, statement {vote.statement_id}")
-        for vote in approval.votes
-    ]
+def _comments(session: Session, approval: Approval | None) -> dict[str, str]:
+    """What the voters wrote, by statement; the ledger has checked each text against the hash that was signed."""
+    if approval is None:
+        return {}
+    tenant = approval.proposal.tenant
+    return {v.statement_id: _comment(session, tenant, v.comment_hash) for v in approval.votes if v.comment_hash}
+
+
+def _comment(session: Session, tenant: str, sha256: str) -> str:
+    try:
+        return session.ledger.documents.get(tenant, sha256).decode("utf-8", "backslashreplace")
+    except NotFound:
+        # Whoever signs elsewhere can sign the hash of a text that they never gave to the ledger.
+        return f"(not in the ledger: {sha256})"
+
+
+def _approval_json(approval: Approval, comments: Mapping[str, str]) -> dict[str, Any]:
+    value = approval.model_dump(mode="json")
+    for vote in value["votes"]:
+        vote["comment"] = comments.get(vote["statement_id"], "")
+    return value
+
+
+def _approval_overview(approval: Approval, comments: Mapping[str, str]) -> list[tuple[str, str]]:
+    votes = [line for vote in approval.votes for line in _vote_lines(vote, comments.get(vote.statement_id, ""))]
     return [
         ("proposal", f"{approval.proposal.summary}: {approval.status.value}"),
         ("action hash", approval.proposal.action_hash),
         ("deadline", moment(approval.proposal.deadline)),
         *votes,
     ]
+
+
+def _vote_lines(vote: Vote, comment: str) -> list[tuple[str, str]]:
+    told = f"{vote.decision} by {vote.person} at {moment(vote.decided_at)}, statement {vote.statement_id}"
+    return [("vote", told), ("comment", comment)]
 
 
 def _execution_overview(execution: Execution) -> list[tuple[str, str]]:

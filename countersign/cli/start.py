@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
 from countersign.cli import options
-from countersign.cli.rendering import fields, moment, say, say_json, warn
+from countersign.cli.errors import in_plain_words
+from countersign.cli.rendering import STARTER, fields, moment, say, say_json, warn
 from countersign.cli.request_file import Order, read_order, read_schema, request_of
 from countersign.cli.session import Session, SigningKey, finished, new_id, now, opened, signing_key
 from countersign.domain.canonical import canonical_bytes, sha256_hex
 from countersign.domain.directory import REQUESTER
 from countersign.domain.draft import DatasetSchema, ReportRequest
-from countersign.domain.errors import DataRefused, NotAuthorised
+from countersign.domain.errors import DataRefused, NotAuthorised, Unavailable
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation, RequestStatement
+from countersign.domain.state import State
+
+Run = Literal["started", "already running", "finished"]
+"""What this call found or did: the run started by it, one that goes on, or an operation that has its end."""
 
 
 class Started(NamedTuple):
@@ -25,6 +30,7 @@ class Started(NamedTuple):
     operation: Operation
     first: bool
     """Whether this call registered the operation; else it stands as the first start left it."""
+    run: Run
     warnings: list[str]
 
 
@@ -92,9 +98,9 @@ def start_operation(session: Session, order: Order, key_file: Path | None = None
     signed = mine.model_copy(update={"statement": _signed(session, mine, key)})
     registered = session.ledger.operations.register(signed)
     # The ledger remembers an end for longer than Temporal keeps a closed run's id from being used again.
-    warnings = [] if registered.state.terminal else finished(_run(registered))
+    run, warnings = ("finished", []) if registered.state.terminal else _running(registered)
     current = session.ledger.operations.get(registered.tenant, registered.operation)
-    return Started(current, registered.statement == signed.statement, warnings)
+    return Started(current, registered.statement == signed.statement, run, warnings)
 
 
 def _check_requester(session: Session, order: Order) -> None:
@@ -135,13 +141,24 @@ def _signed(session: Session, operation: Operation, key: SigningKey) -> str:
     return sign_request(statement, key.private)
 
 
-async def _run(operation: Operation) -> list[str]:
+def _running(operation: Operation) -> tuple[Run, list[str]]:
+    """See that the operation's run goes on, and what keeps it from that; whatever fails leaves it registered."""
+    try:
+        return finished(_run(operation))
+    except Exception as error:
+        sentence = in_plain_words(error)
+        if sentence is None:
+            raise
+        raise Unavailable(f"{sentence}; the operation is registered; give the same command again") from None
+
+
+async def _run(operation: Operation) -> tuple[Run, list[str]]:
     from countersign.cli.temporal_run import start_run, unattended
     from countersign.temporal_client import connect
 
     client = await connect()
-    await start_run(client, operation)
-    return list(await unattended(client))
+    started = await start_run(client, operation)
+    return "started" if started else "already running", list(await unattended(client))
 
 
 def _say_started(started: Started, as_json: bool) -> None:
@@ -149,7 +166,7 @@ def _say_started(started: Started, as_json: bool) -> None:
     run = workflow_id(operation.tenant, operation.operation)
     if as_json:
         say_json({
-            "operation": operation.operation, "workflow_id": run, "first": started.first,
+            "operation": operation.operation, "workflow_id": run, "first": started.first, "run": started.run,
             "state": operation.state, "reason": operation.reason, "request_hash": operation.request_hash,
             "requester": operation.requester, "warnings": started.warnings,
         })  # fmt: skip
@@ -157,11 +174,22 @@ def _say_started(started: Started, as_json: bool) -> None:
     say(fields([
         ("operation", operation.operation),
         ("workflow id", run),
-        ("state", operation.state if started.first else _stands(operation)),
-        ("next", f"{STARTER} wait {operation.operation} --tenant {operation.tenant}"),
+        ("state", _stands(started)),
+        *_next(operation),
     ]))  # fmt: skip
 
 
-def _stands(operation: Operation) -> str:
-    how = "finished" if operation.state.terminal else "already running"
-    return f"{how}: {operation.state} (the same request was started before, at {moment(operation.registered_at)})"
+def _stands(started: Started) -> str:
+    operation = started.operation
+    before = f" (the same request was registered before, at {moment(operation.registered_at)})"
+    return f"{started.run}: {operation.state}{'' if started.first else before}"
+
+
+def _next(operation: Operation) -> list[tuple[str, str]]:
+    name = f"{operation.operation} --tenant {operation.tenant}"
+    if operation.state.terminal:
+        return [("next", f"{STARTER} show {name}")]
+    return [
+        ("next", f"{STARTER} wait {name} --until {State.WAITING_APPROVAL}"),
+        ("then", f"{STARTER} show {name} --review"),
+    ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from countersign.cli.rendering import STARTER, WORKER
+from countersign.cli.session import now
 from countersign.domain.decision import Outcome
 from countersign.domain.errors import Unavailable
 from countersign.domain.identity import workflow_id
@@ -19,13 +21,15 @@ if TYPE_CHECKING:
 
 SOON = timedelta(seconds=5)
 """How long a small question to the server may take."""
+POLL = timedelta(seconds=70)
+"""A living worker asks again after a minute at the latest; the server names those that do not for minutes more."""
 UPDATE_TRIES = 3
 ANSWER_WITHIN = timedelta(seconds=15)
 """How long an update may wait for the run's answer before it is sent as a signal."""
 
 
-async def start_run(client: Client, operation: Operation) -> None:
-    """Start the operation's run, unless it is running.
+async def start_run(client: Client, operation: Operation) -> bool:
+    """Start the operation's run; whether it was started, or was running already.
 
     A running one is not started twice (workflow id = operation). Whether an ended operation may be taken up is the
     ledger's word; a run that was terminated has not ended there, and is started again.
@@ -33,7 +37,8 @@ async def start_run(client: Client, operation: Operation) -> None:
     Raises:
         Unavailable: the namespace lacks our search attributes, with which the run could not go on.
     """
-    from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+    from temporalio.common import WorkflowIDReusePolicy
+    from temporalio.exceptions import WorkflowAlreadyStartedError
 
     from activities.interfaces import RunOrder
 
@@ -41,16 +46,19 @@ async def start_run(client: Client, operation: Operation) -> None:
     order = RunOrder(
         tenant=operation.tenant, operation=operation.operation, case=operation.case, request_hash=operation.request_hash
     )
-    await client.start_workflow(
-        names.WORKFLOW_TYPE,
-        order,
-        id=workflow_id(operation.tenant, operation.operation),
-        task_queue=names.RUN_QUEUE,
-        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        search_attributes=_attributes(operation),
-        rpc_timeout=ANSWER_WITHIN,
-    )
+    try:
+        await client.start_workflow(
+            names.WORKFLOW_TYPE,
+            order,
+            id=workflow_id(operation.tenant, operation.operation),
+            task_queue=names.RUN_QUEUE,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            search_attributes=_attributes(operation),
+            rpc_timeout=ANSWER_WITHIN,
+        )
+    except WorkflowAlreadyStartedError:
+        return False
+    return True
 
 
 async def require_search_attributes(client: Client) -> None:
@@ -76,18 +84,25 @@ async def unattended(client: Client) -> Sequence[str]:
 
 
 async def polled(client: Client, queue: str) -> bool:
-    """Whether a worker asked this queue for work lately, be it for workflows or activities."""
+    """Whether a worker asks this queue for work, be it for workflows or activities."""
+    age = await last_poll(client, queue)
+    return age is not None and age < POLL
+
+
+async def last_poll(client: Client, queue: str) -> timedelta | None:
+    """How long ago a worker last asked this queue for work; nothing if the server remembers none."""
     from temporalio.api.enums.v1 import TaskQueueType
     from temporalio.api.taskqueue.v1 import TaskQueue
     from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 
+    seen: list[datetime] = []
     for kind in (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY):
         request = DescribeTaskQueueRequest(
             namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
         )
-        if (await client.workflow_service.describe_task_queue(request, timeout=SOON)).pollers:
-            return True
-    return False
+        described = await client.workflow_service.describe_task_queue(request, timeout=SOON)
+        seen += [poller.last_access_time.ToDatetime(tzinfo=UTC) for poller in described.pollers]
+    return max(now() - max(seen), timedelta(0)) if seen else None
 
 
 async def send_decision(client: Client, tenant: str, operation: str, statement_id: str, token: str) -> Outcome | None:

@@ -29,6 +29,8 @@ WRONG: list[tuple[str, int, str]] = [
     ("status --tenant acme", 2, "Missing argument 'OPERATION'"),
     ("approve op --tenant acme", 2, "Missing option '--as'"),
     ("sign approve op --tenant acme --as bob", 2, "Missing option '--out'"),
+    ("audit show --tenant nope", 1, "tenant 'nope' is not there"),
+    ("audit export --tenant nope", 1, "tenant 'nope' is not there"),
     ("keys new", 2, "Missing argument 'PERSON'"),
     ("server --ui-port many", 2, "--ui-port"),
     ("wait op --tenant acme --until TOMORROW", 2, "--until"),
@@ -215,7 +217,9 @@ def test_a_server_that_is_not_there_is_named_with_its_address(staffed: CommandLi
 
     assert answer.code == 1
     assert_one_line(answer.err, "no Temporal server answers at 127.0.0.1:1")
-    assert "python starter.py server" in answer.err
+    assert answer.err.endswith("; the operation is registered; give the same command again\n")
+    assert len(staffed.done("list", "--tenant", "acme", "--json").json()) == 1
+    assert ".venv/bin/python starter.py server" in answer.err
 
 
 def test_a_key_of_somebody_else_signs_nothing(staffed: CommandLine, tmp_path: Path) -> None:
@@ -238,6 +242,36 @@ def test_an_existing_key_is_never_overwritten(staffed: CommandLine) -> None:
     assert answer.code == 1
     assert_one_line(answer.err, f"key file {path} exists")
     assert path.read_bytes() == before
+
+
+def test_a_new_key_takes_the_place_of_a_revoked_one(staffed: CommandLine) -> None:
+    folder = staffed.home / "keys" / "acme"
+    before = (folder / "rita.pem").read_bytes()
+    old = staffed.done("keys", "list", "--tenant", "acme", "--json").json()[0]["id"]
+    staffed.done("keys", "revoke", "rita", old, "--tenant", "acme")
+
+    answer = staffed.done("keys", "new", "rita", "--tenant", "acme")
+
+    assert f"its file is now {folder / f'rita.{old}.pem'}" in answer.out
+    assert (folder / f"rita.{old}.pem").read_bytes() == before
+    assert (folder / "rita.pem").read_bytes() != before
+
+
+def test_an_operation_that_is_not_there_has_no_audit(staffed: CommandLine) -> None:
+    answer = staffed("audit", "show", "--tenant", "acme", "--operation", "nope")
+
+    assert answer.code == 1
+    assert_one_line(answer.err, "operation 'nope' is not there")
+
+
+@pytest.mark.parametrize("line", ["", "keys", "audit", "sign"])
+def test_a_group_alone_prints_its_help(bare: CommandLine, line: str) -> None:
+    answer = bare(*line.split())
+
+    assert answer.code == 2
+    assert "error:" not in answer.err
+    assert answer.err.startswith("Usage: starter.py") or answer.err.lstrip().startswith("Usage: starter.py")
+    assert "\nCommands:\n" in answer.err
 
 
 def misspelt_policy(folder: Path) -> None:

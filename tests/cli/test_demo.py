@@ -68,6 +68,8 @@ def test_without_anybody_at_the_terminal_it_says_so(home: dict[str, str], tmp_pa
     shown = starter(home, "demo")
 
     assert shown.returncode == 1
+    assert "stays pending in " in shown.stderr
+    assert "and nothing was published" in shown.stderr
     assert shown.stderr.strip().endswith("give --yes where nobody can be asked")
     assert list(tmp_path.rglob("*.md")) == []
     assert left_running(home) == []

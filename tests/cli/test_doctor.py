@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from countersign.cli.dev_server import free_port, server_command
+from countersign.cli.session import now
 from tests.cli.command_line import Answer, CommandLine
 from tests.cli.office import ROOT, starter
 from tests.support.processes import Processes
+
+ACME = ("--tenant", "acme")
 
 
 def problems(answer: Answer) -> dict[str, str]:
@@ -38,15 +43,18 @@ def test_a_healthy_office_has_no_problem(cli: CommandLine) -> None:
     answer = cli.done("doctor")
 
     assert "problem" not in answer.out
-    assert len(answer.out.splitlines()) == 11
+    assert "persons of acme: requester rita; reviewer bob, carl\n" in answer.out
+    assert re.search(r"gateway worker: polls countersign-gateway, last seen \d+ s ago", answer.out)
+    assert len(answer.out.splitlines()) == 13
 
 
 def test_without_a_server_everything_else_is_still_looked_at(bare: CommandLine) -> None:
     answer = bare("doctor", "--json")
 
     assert answer.code == 1
-    assert set(problems(answer)) == {"Temporal server"}
-    assert "python starter.py server" in problems(answer)["Temporal server"]
+    assert set(problems(answer)) == {"persons", "Temporal server"}
+    assert ".venv/bin/python starter.py directory apply FILE" in problems(answer)["persons"]
+    assert ".venv/bin/python starter.py server" in problems(answer)["Temporal server"]
     assert {"ledger", "audit", "evidence folder"} <= {check["name"] for check in answer.json()}
 
 
@@ -60,7 +68,7 @@ def test_missing_search_attributes_are_named_and_registered(bare: CommandLine, p
 
     assert refused.code == 1
     assert "CountersignTenant" in refused.err
-    assert "python starter.py doctor --fix" in refused.err
+    assert ".venv/bin/python starter.py doctor --fix" in refused.err
     assert set(found) == {"search attributes", "agent worker", "gateway worker"}
     assert set(problems(mended)) == {"agent worker", "gateway worker"}
     started = bare.done("start", ROOT / "examples" / "request.yaml")
@@ -142,4 +150,35 @@ def test_a_dev_server_is_not_started_for_another_machine(bare: CommandLine) -> N
 
 def enrolled(cli: CommandLine) -> None:
     cli.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
-    cli.done("keys", "new", "rita", "--tenant", "acme")
+    for person in ("rita", "bob"):
+        cli.done("keys", "new", person, "--tenant", "acme")
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        ("rita: [requester]", "nobody holds role reviewer, which needs 1"),
+        ("bob: [reviewer]", "nobody holds role requester, which needs 1"),
+        ("rita: [requester], bob: [reviewer]", "bob has none; run: .venv/bin/python starter.py keys new bob"),
+    ],
+)
+def test_a_role_that_nobody_can_act_in_is_a_problem(bare: CommandLine, tmp_path: Path, roles: str, said: str) -> None:
+    enrolled(bare)
+    bob = next(one["id"] for one in bare.done("keys", "list", *ACME, "--json").json() if one["person"] == "bob")
+    bare.done("keys", "revoke", "bob", bob, *ACME)
+    (tmp_path / "persons.yaml").write_text(f"tenants: {{acme: {{{roles}}}}}")
+    bare.done("directory", "apply", tmp_path / "persons.yaml", "--yes")
+
+    assert said in problems(bare("doctor", "--json"))["persons of acme"]
+
+
+def test_a_worker_that_asked_long_ago_counts_as_gone(cli: CommandLine) -> None:
+    """The server names a dead worker's poller for minutes; only one that asks again is alive."""
+    cli.monkeypatch.setattr("countersign.cli.temporal_run.now", lambda: now() + timedelta(seconds=80))
+
+    found = problems(cli("doctor", "--json"))
+    started = cli.done("start", ROOT / "examples" / "request.yaml", "--operation", "unattended")
+
+    assert set(found) == {"agent worker", "gateway worker"}
+    assert re.match(r"no worker polls .*, last seen \d+ s ago; start one with: ", found["agent worker"])
+    assert started.err.count("warning: no worker polls the task queue") == 2

@@ -28,7 +28,7 @@ def looked_at(cli: CommandLine) -> CommandLine:
     first = cli.done("start", ROOT / "examples" / "request.yaml", "--operation", OPERATION, "--json").json()
     if first["first"]:
         cli.done("wait", OPERATION, *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
-        cli.done("approve", OPERATION, *ACME, "--as", "bob", "--comment", "figures checked")
+        cli.done("approve", OPERATION, *ACME, "--as", "bob", "--comment", "figures \u200bchecked")
         cli.done("wait", OPERATION, *ACME, "--timeout", "5m")
     return cli
 
@@ -82,6 +82,14 @@ def test_the_review_shows_every_byte_that_goes_out_and_all_that_is_signed(looked
     ):
         assert value in shown
     assert proposal["deadline"][:19] in shown
+
+
+def test_a_reviewers_comment_is_shown_with_the_vote(looked_at: CommandLine) -> None:
+    shown = looked_at.done("show", OPERATION, *ACME).out
+    votes = looked_at.done("show", OPERATION, *ACME, "--json").json()["approval"]["votes"]
+
+    assert re.search(r"^vote +approve by bob .*\ncomment +figures \\u\{200b\}checked$", shown, re.MULTILINE)
+    assert [vote["comment"] for vote in votes] == ["figures \u200bchecked"]
 
 
 @pytest.mark.guarantee("G15")

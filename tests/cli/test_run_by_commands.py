@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def test_the_same_start_again_answers_with_the_first_run(cli: CommandLine) -> No
     again = cli.done("start", REQUEST, "--json").json()
 
     assert (first["first"], again["first"]) == (True, False)
+    assert (first["run"], again["run"]) == ("started", "already running")
     assert again["operation"] == first["operation"]
     assert again["operation"].startswith("report-")
     cli.done("wait", first["operation"], *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
@@ -64,6 +66,21 @@ def test_the_same_start_again_answers_with_the_first_run(cli: CommandLine) -> No
     cli.done("reject", first["operation"], *ACME, "--as", "carl")
     cli("wait", first["operation"], *ACME, "--timeout", "5m")
     assert "finished: REJECTED" in cli.done("start", REQUEST).out
+
+
+def test_a_terminated_run_is_started_again_by_the_same_command(cli: CommandLine, office: Office) -> None:
+    operation = started(cli, "cut-short")
+    subprocess.run(
+        [installed_program("temporal"), "workflow", "terminate", "--workflow-id", f"acme:{operation}", "--address",
+         office.environment["TEMPORAL_ADDRESS"]], capture_output=True, check=True,
+    )  # fmt: skip
+
+    told = cli.done("status", operation, *ACME).out
+    again = cli.done("start", REQUEST, "--operation", operation)
+
+    assert "start it again with the same command" in told
+    assert re.search(r"^state +started: \w+ \(the same request was registered before", again.out, re.MULTILINE)
+    assert "already running: " in cli.done("start", REQUEST, "--operation", operation).out
 
 
 def test_another_request_under_the_same_id_is_a_conflict(cli: CommandLine, tmp_path: Path) -> None:
@@ -154,7 +171,7 @@ def test_a_signed_file_is_sent_by_the_plain_temporal_command(cli: CommandLine, o
     told = cli.done("sign", "approve", operation, *ACME, "--as", "bob", "--out", message).out
 
     line = next(line for line in told.splitlines() if "temporal workflow signal" in line).split()
-    assert line[0] == "temporal"
+    assert line[0] == ".venv/bin/temporal"
     sent = subprocess.run(
         [installed_program("temporal"), *line[1:], "--address", office.environment["TEMPORAL_ADDRESS"]],
         capture_output=True, text=True, check=False,

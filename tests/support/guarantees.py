@@ -15,29 +15,31 @@ KNOWN = frozenset(f"G{number:02d}" for number in range(1, 48))
 REQUIRED = frozenset("G14 G15 G16 G17 G18 G19 G21 G24 G26 G31 G32 G33 G34 G36 G39 G40 G42 G43 G44 G45 G46 G47".split())
 """What this version promises: each needs a test, or a promise would vanish from the table with its last one."""
 OPTION = "--require-guarantees"
+PROPERTY = "guarantee"
+"""The name under which a test's reports carry its promises."""
 
 
 class GuaranteeTable:
     """Which tests prove which promise, and which of them passed in every phase."""
 
-    def __init__(self) -> None:
-        self._tests: dict[str, set[str]] = defaultdict(set)
+    def __init__(self, required: frozenset[str]) -> None:
+        self._tests: dict[str, set[str]] = defaultdict(set, {guarantee: set() for guarantee in required})
         self._passed: set[str] = set()
         self._failed: set[str] = set()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note the promises of each selected test; an id that is no promise stops the run."""
+        """Let each test's reports carry its promises, to whichever process prints; an unknown id stops the run."""
         for item in session.items:
             for guarantee in guarantees_of(item.iter_markers("guarantee")):
                 if guarantee not in KNOWN:
                     raise pytest.UsageError(f"{item.nodeid}: {guarantee!r} is no guarantee; use G01 to G47.")
-                self._tests[guarantee].add(item.nodeid)
-        if session.config.getoption(OPTION):
-            for guarantee in REQUIRED - self._tests.keys():
-                self._tests[guarantee] = set()
+                item.user_properties.append((PROPERTY, guarantee))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a result: a test that did not run to its end, a skipped one too, proves nothing."""
+        for name, guarantee in report.user_properties:
+            if name == PROPERTY:
+                self._tests[str(guarantee)].add(report.nodeid)
         if not report.passed:
             self._failed.add(report.nodeid)
         elif report.when == "call":
@@ -82,4 +84,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the table for this run."""
-    config.pluginmanager.register(GuaranteeTable(), "guarantee-table")
+    required = REQUIRED if config.getoption(OPTION) else frozenset()
+    config.pluginmanager.register(GuaranteeTable(required), "guarantee-table")
