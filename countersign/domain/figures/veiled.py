@@ -67,16 +67,11 @@ _SPELT = re.compile(
     re.IGNORECASE,
 )
 """What a run of single letters may spell, whatever letters stand before and after it."""
-_PICTURES = (
-    (0x2680, 0x2685),
-    (0x2800, 0x28FF),
-    (0x4DC0, 0x4DFF),
-    (0x1D300, 0x1D356),
-    (0x1F000, 0x1F0FF),
-    (0x1F550, 0x1F567),
-    (0x2630, 0x2637),
+_PICTURES = re.compile(
+    "[\u2680-\u2685\u2800-\u28ff\u4dc0-\u4dff\U0001d300-\U0001d356\U0001f000-\U0001f0ff\U0001f550-\U0001f567"
+    "\u2630-\u2637🔟💯🥇🥈🥉🎱]"
 )
-"""Dice, Braille, hexagrams, tetragrams, tiles with playing cards, clock faces, trigrams."""
+"""Dice, Braille, hexagrams, tetragrams, tiles with playing cards, clock faces, trigrams, and single ones."""
 
 
 def veiled(text: str) -> Iterator[FoundNumber]:
@@ -91,4 +86,4 @@ def veiled(text: str) -> Iterator[FoundNumber]:
 
 def is_picture(letter: str) -> bool:
     """Whether a symbol draws a number although Unicode does not call it one."""
-    return letter in "🔟💯🥇🥈🥉🎱" or any(first <= ord(letter) <= last for first, last in _PICTURES)
+    return _PICTURES.match(letter) is not None
