@@ -5,7 +5,7 @@ A timer's end is one more event beside a decision, and the ledger's one transact
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
 from datetime import datetime
 
 from temporalio import workflow
@@ -39,12 +39,13 @@ class ApprovalWindow:
 
     async def closes(self) -> None:
         """Wait until people have decided or the deadline has come."""
-        with suppress(TimeoutError):
-            await workflow.wait_condition(
-                lambda: self.status != ApprovalStatus.PENDING,
-                timeout=self.deadline - workflow.now(),
-                timeout_summary="approval deadline",
-            )
+        # Not wait_condition's own timeout: it rests on asyncio.wait_for, which Python 3.12 rewrote, and a run that
+        # waits under one version could then not be replayed under another.
+        timer = asyncio.create_task(workflow.sleep(self.deadline - workflow.now(), summary="approval deadline"))
+        try:
+            await workflow.wait_condition(lambda: self.status != ApprovalStatus.PENDING or timer.done())
+        finally:
+            timer.cancel()
 
     async def expire(self) -> None:
         """Close it at its deadline, unless people were faster."""
