@@ -10,7 +10,7 @@ from temporalio import activity
 
 from activities.failures import faults
 from activities.interfaces import Decided, Deciding, Message, MessageBatch, SettleOrder
-from countersign.domain.decision import Outcome, Ruling
+from countersign.domain.decision import DECIDE, Outcome, Ruling
 from countersign.domain.directory import Person
 from countersign.domain.errors import InputRefused, StatementRefused
 from countersign.domain.proposal import ApprovalStatus
@@ -19,7 +19,6 @@ from countersign.domain.values import Value
 from countersign.ports import Ledger
 from countersign.signing.statements import verify_decision
 
-DECIDE = "decide"
 MAX_DETAIL = 300
 """Characters of a refusal's detail that are kept; a sender can make it long."""
 

@@ -9,10 +9,6 @@ GATEWAY_QUEUE = "countersign-gateway"
 
 WORKFLOW_TYPE = "GovernedAction"
 
-DECIDE = "decide"
-MESSAGES = frozenset({DECIDE})
-"""Signal and update names a run knows; one JSON object each."""
-
 TENANT = "CountersignTenant"
 CASE = "CountersignCase"
 STATE = "CountersignState"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from countersign.cli.rendering import STARTER, WORKER
 from countersign.cli.session import now
-from countersign.domain.decision import Outcome
+from countersign.domain.decision import DECIDE, Outcome
 from countersign.domain.errors import Unavailable
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
@@ -117,7 +117,7 @@ async def send_decision(client: Client, tenant: str, operation: str, statement_i
         outcome = await _updated(handle, message, statement_id)
         if outcome is not None:
             return outcome
-    await handle.signal(names.DECIDE, message, rpc_timeout=ANSWER_WITHIN)
+    await handle.signal(DECIDE, message, rpc_timeout=ANSWER_WITHIN)
     return None
 
 
@@ -130,7 +130,7 @@ async def _updated(
     for _ in range(UPDATE_TRIES):
         try:
             outcome: Outcome = await handle.execute_update(
-                names.DECIDE, message, id=statement_id, result_type=Outcome, rpc_timeout=ANSWER_WITHIN
+                DECIDE, message, id=statement_id, result_type=Outcome, rpc_timeout=ANSWER_WITHIN
             )
             return outcome
         except WorkflowUpdateRPCTimeoutOrCancelledError:

@@ -15,6 +15,9 @@ from countersign.domain.policy import DecisionKind, unmet
 from countersign.domain.proposal import Approval, ApprovalStatus
 from countersign.domain.values import Instant, Sha256, Value
 
+DECIDE = "decide"
+"""The signal's and the update's name under which a run takes decisions; one JSON object each."""
+
 
 class Statement(Value):
     """The signed form of a decision; each field is bound by the signature, so it is good nowhere else (G16, G20)."""
