@@ -2,6 +2,7 @@
 #   make demo         the main job on examples/, with a person asked at the terminal (YES=1 asks nothing)
 #   make test         all tests                     make check       lint, format, types, import rules
 #   make guarantees   one line per promise          make bench       figures, one line each
+#   make authority    random orders of votes, edits and revocations, long (ROUNDS=n)
 #   make docs         README tables, made anew
 #   make setup        .venv from requirements.lock; PYTHON=... names the interpreter
 
@@ -11,7 +12,7 @@ PY     := $(BIN)/python
 STAMP  := $(VENV)/.installed
 PYTHON ?=
 
-.PHONY: setup demo test check guarantees bench chaos lock docs format clean
+.PHONY: setup demo test check guarantees bench authority chaos lock docs format clean
 
 setup: $(STAMP)
 
@@ -57,6 +58,10 @@ guarantees: $(STAMP)
 
 bench: $(STAMP)
 	@$(PY) -m tests.bench
+
+# No order of votes, edits, revocations and repeats yields an effect without a quorum; `make test` has a short run of it.
+authority: $(STAMP)
+	@AUTHORITY_ROUNDS=$(or $(ROUNDS),100) $(PY) -m pytest -q tests/authority/test_no_effect_without_quorum.py
 
 # The tests of `make test` that kill workers, and no others.
 chaos: $(STAMP)

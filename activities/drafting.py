@@ -12,6 +12,7 @@ from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Drafting, DraftWritten, StepOrder
 from activities.requests import stored_request
+from activities.runs import check_run
 from countersign.domain.draft import ReportRequest
 from countersign.ports import DatasetReader, Drafter, Evidence, Ledger, Written
 
@@ -28,6 +29,7 @@ class DraftingSteps(Drafting):
     async def draft(self, order: StepOrder) -> DraftWritten:
         """See Drafting."""
         with refusals(self._ledger, order.tenant, order.operation, "draft"):
+            check_run(order.tenant, order.operation, order.run_id)
             async with heartbeats():
                 return await self._written(order)
 

@@ -36,4 +36,5 @@ class ExecutingSteps(Executing):
 def _small(effect: EffectResult) -> EffectResult:
     """What may lie in history: the reason's code and the receipt's ids; sentences stay in the ledger (G46)."""
     receipt = effect.receipt.model_copy(update={"detail": ""}) if effect.receipt else None
-    return EffectResult(status=effect.status, reason=effect.reason.partition(":")[0], receipt=receipt)
+    reason = effect.reason.partition(":")[0]
+    return EffectResult(status=effect.status, voided=effect.voided, reason=reason, receipt=receipt)

@@ -11,6 +11,7 @@ from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Graded, Grading, StepOrder
 from activities.requests import stored_request
+from activities.runs import check_run
 from countersign.cases.report import case
 from countersign.domain.rubric import Rubric, gate
 from countersign.ports import Grader, Ledger
@@ -28,6 +29,7 @@ class GradingSteps(Grading):
     async def grade(self, order: StepOrder) -> Graded:
         """See Grading."""
         with refusals(self._ledger, order.tenant, order.operation, "grade"):
+            check_run(order.tenant, order.operation, order.run_id)
             request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
             draft = await asyncio.to_thread(self._ledger.drafts.get, order.tenant, order.operation, order.draft_version)
             async with heartbeats():

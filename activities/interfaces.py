@@ -38,8 +38,10 @@ class OpenOrder(Value):
 
 
 class RunPlan(Value):
-    """What an installation's settings say about a run; asked once, so that a run keeps its own bounds."""
+    """How a run goes, by its case and the installation's settings; asked once, so that a run keeps its own bounds."""
 
+    drafted: bool
+    """Whether an agent drafts, and checks and a grade come before the proposal."""
     max_rounds: Annotated[int, Field(ge=1)]
     """Draft versions at the most."""
     max_grader_tries: Annotated[int, Field(ge=1)]
@@ -52,7 +54,8 @@ class StepOrder(Value):
     tenant: TenantId
     operation: OperationId
     run_id: str
-    draft_version: Annotated[int, Field(ge=1)]
+    draft_version: Annotated[int, Field(ge=0)]
+    """0 where the case has no draft."""
 
 
 class DraftWritten(Value):
@@ -77,12 +80,13 @@ class Graded(Value):
 
 
 class ProposeOrder(Value):
-    """Put the action of a checked and graded draft before people."""
+    """Put an action before people: of a checked and graded draft, or, from version 2 on, what the version before was
+    edited to or is asked anew as."""
 
     step: StepOrder
     approval_version: Annotated[int, Field(ge=1)]
-    draft_model: str
-    grade_model: str
+    draft_model: str = ""
+    grade_model: str = ""
     now: Instant
 
 
@@ -135,6 +139,7 @@ class SettleOrder(Value):
     """End a pending approval without a decider."""
 
     tenant: TenantId
+    operation: OperationId
     approval_id: str
     status: ApprovalStatus
     now: Instant

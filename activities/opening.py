@@ -2,57 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from temporalio import activity
 
 from activities.failures import refusals
 from activities.interfaces import Opening, OpenOrder, RunPlan, StateRecord
-from activities.requests import stored_request
+from activities.runs import check_now, check_run
+from countersign.cases.assessing import policy_in_force
+from countersign.cases.case import Case
 from countersign.domain.errors import Conflict
 from countersign.domain.execution import ExecutionStatus
-from countersign.domain.identity import workflow_id
+from countersign.domain.operation import Operation
+from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.state import State
+from countersign.domain.strict_json import parse
 from countersign.ports import Ledger
 from countersign.signing.statements import verify_request
+
+_DECIDED = {
+    State.REJECTED: ApprovalStatus.REJECTED,
+    State.WITHDRAWN: ApprovalStatus.WITHDRAWN,
+    State.EXPIRED: ApprovalStatus.EXPIRED,
+}
+"""Ends of a run that are the end of its approval."""
 
 
 class OpeningSteps(Opening):
     """Checks what is registered before anything is done for it: a workflow can be started by anyone."""
 
-    def __init__(self, ledger: Ledger, installation: str, plan: RunPlan) -> None:
+    def __init__(
+        self, ledger: Ledger, installation: str, cases: Mapping[str, Case], *, max_rounds: int, max_grader_tries: int
+    ) -> None:
+        """
+        Args:
+            ledger: where the operation is registered.
+            installation: the audience that its request must name.
+            cases: the kinds of work that there are, by name.
+            max_rounds, max_grader_tries: bounds of every run's plan.
+        """
         self._ledger = ledger
         self._installation = installation
-        self._plan = plan
+        self._cases = cases
+        self._max_rounds = max_rounds
+        self._max_grader_tries = max_grader_tries
 
     @activity.defn
     def open_run(self, order: OpenOrder) -> RunPlan:
         """See Opening."""
         run = order.run
         with refusals(self._ledger, run.tenant, run.operation, "open_run"):
-            _check_name(run.tenant, run.operation)
+            check_run(run.tenant, run.operation)
+            check_now(order.now)
             stored = self._ledger.operations.get(run.tenant, run.operation)
             persons = self._ledger.directory.persons(run.tenant)
             statement, signer = verify_request(
                 stored.statement, persons, installation=self._installation, now=order.now
             )
-            request = stored_request(self._ledger, run.tenant, run.operation)
-            if not signer.may_request:
+            case = self._case(stored)
+            role = policy_in_force(self._ledger, run.tenant, case.name).asked_by
+            if not signer.may(role):
                 raise Conflict(
-                    f"operation {run.operation}: {signer.id} may not start operations; the role requester is needed"
+                    f"operation {run.operation}: {signer.id} may not start operations of case {case.name}; the role "
+                    f"{role} is needed"
                 )
-            signed = (statement.tenant, statement.operation, statement.request_hash, signer.id, request.case)
-            registered = (run.tenant, run.operation, stored.request_hash, stored.requester, stored.case)
+            signed = (statement.tenant, statement.operation, statement.request_hash, signer.id)
+            registered = (run.tenant, run.operation, stored.request_hash, stored.requester)
             if signed != registered or (run.request_hash, run.case) != (stored.request_hash, stored.case):
                 raise Conflict(f"operation {run.operation}: the run was not started for the request that was signed")
             self._ledger.operations.move(run.tenant, run.operation, State.RUNNING, "", order.now)
-        return self._plan
+        return RunPlan(drafted=case.drafted, max_rounds=self._max_rounds, max_grader_tries=self._max_grader_tries)
+
+    def _case(self, stored: Operation) -> Case:
+        """The case that the signed request names, which the registration must name too."""
+        request = parse(self._ledger.documents.get(stored.tenant, stored.request_hash), where="request")
+        named = request.get("case") if isinstance(request, dict) else None
+        case = self._cases.get(stored.case)
+        if case is None or named != stored.case:
+            known = ", ".join(sorted(self._cases))
+            raise Conflict(f"operation {stored.operation}: its request is of no case {stored.case!r}; known: {known}")
+        return case
 
     @activity.defn
     def record_state(self, record: StateRecord) -> None:
         """See Opening."""
         with refusals(self._ledger, record.tenant, record.operation, "record_state"):
-            _check_name(record.tenant, record.operation)
+            check_run(record.tenant, record.operation)
+            check_now(record.now)
             if record.state == State.SUCCEEDED:
                 self._check_executed(record)
+            elif record.state.terminal:
+                self._check_nothing_open(record)
+            if record.state in _DECIDED:
+                self._check_decided(record)
             self._ledger.operations.move(record.tenant, record.operation, record.state, record.reason, record.now)
 
     def _check_executed(self, record: StateRecord) -> None:
@@ -61,9 +103,17 @@ class OpeningSteps(Opening):
         if execution is None or execution.status != ExecutionStatus.EXECUTED:
             raise Conflict(f"operation {record.operation}: the run says executed, and the ledger has no receipt of it")
 
+    def _check_nothing_open(self, record: StateRecord) -> None:
+        """An operation whose effect may have happened has not ended, whoever says so; its outcome is looked up."""
+        execution = self._ledger.executions.get(record.tenant, record.operation)
+        if execution is not None and execution.status in (ExecutionStatus.INTENDED, ExecutionStatus.UNKNOWN):
+            raise Conflict(f"operation {record.operation}: its effect may have happened; it ends when that is known")
 
-def _check_name(tenant: str, operation: str) -> None:
-    """Temporal keeps names single, so one operation has one run; anyone can start another under a name of their own."""
-    name = activity.info().workflow_id
-    if name != workflow_id(tenant, operation):
-        raise Conflict(f"operation {operation}: a run named {str(name)[:140]!r} is not the one that may carry it out")
+    def _check_decided(self, record: StateRecord) -> None:
+        """The same for what people, or the clock, made of the proposal: nobody's word ends an operation for them."""
+        approval = self._ledger.approvals.current(record.tenant, record.operation)
+        if approval is None or approval.status != _DECIDED[record.state]:
+            state = record.state.value
+            raise Conflict(
+                f"operation {record.operation}: the run says {state}, and its approval in the ledger does not"
+            )

@@ -1,4 +1,4 @@
-"""The policy's step: from a satisfied draft to one exact action before people."""
+"""The policy's step: from what a case comes to, to one exact action before people."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
+from activities.asking import Ask, Asking, approval_id
 from activities.failures import refusals
 from activities.interfaces import Proposed, ProposeOrder, Proposing
-from activities.requests import stored_request
-from countersign.cases.report import case
+from activities.runs import check_now, check_run
+from countersign.cases.assessing import assessed
+from countersign.cases.case import Case, Submission
 from countersign.domain.action import Action
-from countersign.domain.canonical import canonical_bytes, digest
-from countersign.domain.channel import ChannelConfig
-from countersign.domain.draft import Draft, ReportRequest
-from countersign.domain.errors import Conflict, DeniedByPolicy
-from countersign.domain.policy import Answer, Assessment, Policy, assess, duration
-from countersign.domain.proposal import Approval, Proposal
-from countersign.domain.rubric import Rubric, Verdict
+from countersign.domain.canonical import canonical_bytes
+from countersign.domain.durations import duration
+from countersign.domain.errors import DeniedByPolicy
+from countersign.domain.policy import Answer, Assessment, Policy
+from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Rejection
+from countersign.domain.rubric import Rubric
 from countersign.domain.values import Sha256
 from countersign.ports import Ledger
 
@@ -29,96 +30,118 @@ BY_RULE_EXECUTE_WITHIN = timedelta(hours=1)
 class ProposingSteps(Proposing):
     """Builds the action, asks the policy, and stores the proposal with the reviewer's view of exactly these bytes."""
 
-    def __init__(
-        self, ledger: Ledger, policy: Policy, rubric: Rubric, channels: Mapping[str, ChannelConfig], environment: str
-    ) -> None:
+    def __init__(self, ledger: Ledger, cases: Mapping[str, Case], rubric: Rubric) -> None:
         self._ledger = ledger
-        self._policy = policy
+        self._asking = Asking(ledger, cases)
         self._rubric = rubric
-        self._channels = channels
-        self._environment = environment
 
     @activity.defn
     def propose(self, order: ProposeOrder) -> Proposed:
         """See Proposing."""
         step = order.step
         with refusals(self._ledger, step.tenant, step.operation, "propose"):
-            request = stored_request(self._ledger, step.tenant, step.operation)
-            draft = self._ledger.drafts.get(step.tenant, step.operation, step.draft_version)
-            if not self._ledger.drafts.passed(step.tenant, step.operation, step.draft_version):
-                # Not what the run says of its steps counts, but what they wrote down (G22, G40).
-                raise Conflict(f"draft v{step.draft_version} did not pass checks and grade; nothing is proposed")
-            document = case.document(draft, request)
-            action = self._action(order, request, draft, document)
-            proposal = self._opened_before(order) or self._proposal(order, request, draft, action)
-            # Kept under the hash that the action pins, so that a later policy file does not orphan this proposal (G12).
-            self._ledger.documents.put(step.tenant, canonical_bytes(self._policy.model_dump(mode="json")))
-            view = self._ledger.documents.put(step.tenant, reviewers_view(proposal, draft, document))
+            check_run(step.tenant, step.operation, step.run_id)
+            check_now(order.now)
+            ask = self._asking.of(order)
+            content = self._ledger.documents.put(step.tenant, ask.submission.document)
+            # Kept under the hash that the action pins, so that a later policy does not orphan this proposal (G12).
+            self._ledger.documents.put(step.tenant, canonical_bytes(ask.policy.model_dump(mode="json")))
+            proposal = self._opened_before(order) or self._proposal(ask, content)
+            view = self._ledger.documents.put(step.tenant, reviewers_view(proposal, ask.submission))
             approval = self._ledger.approvals.open(proposal, step.run_id, view, order.now)
             return _proposed(approval, view)
 
     def _opened_before(self, order: ProposeOrder) -> Proposal | None:
         """What an earlier attempt of this very step proposed: a repeat has another `now`, and must show the same."""
         current = self._ledger.approvals.current(order.step.tenant, order.step.operation)
-        same = current is not None and current.proposal.approval_id == _approval_id(order)
+        same = current is not None and current.proposal.approval_id == approval_id(order, order.approval_version)
         return current.proposal if current is not None and same else None
 
-    def _action(self, order: ProposeOrder, request: ReportRequest, draft: Draft, document: bytes) -> Action:
-        return case.action(
-            order.step.tenant,
-            order.step.operation,
-            request,
-            draft,
-            case.channel_of(request, self._channels),
-            content_hash=self._ledger.documents.put(order.step.tenant, document),
-            environment=self._environment,
-            policy_version=self._policy.label(),
-        )
-
-    def _proposal(self, order: ProposeOrder, request: ReportRequest, draft: Draft, action: Action) -> Proposal:
-        assessment = assess(self._policy, action)
+    def _proposal(self, ask: Ask, content: Sha256) -> Proposal:
+        order, submission, action = ask.order, ask.submission, ask.submission.action
+        assessment, spent, floor = assessed(self._ledger, ask.policy, action, ask.earlier, order.now)
         if assessment.answer == Answer.DENIED:
-            raise DeniedByPolicy(f"policy {self._policy.policy}: no rule allows {action.side_effect} by {action.tool}")
+            denied = f"no rule allows {action.side_effect} by {action.tool}"
+            raise DeniedByPolicy(f"policy {ask.policy.policy}: {denied}")
         deadline, execute_by = _times(order.now, assessment)
+        live = submission.live
         return Proposal(
-            approval_id=_approval_id(order),
+            approval_id=approval_id(order, order.approval_version),
             approval_version=order.approval_version,
+            case=ask.operation.case,
             action=action,
             action_hash=action.hash(),
-            requester=self._ledger.operations.get(action.tenant, action.operation).requester,
-            reason=request.question,
-            summary=str(action.args["title"]),
-            document=action.content_hash,
-            evidence=(f"{request.dataset.name} {request.dataset.sha256}",),
-            reversibility=case.channel_of(request, self._channels).reversibility,
-            draft_version=order.step.draft_version,
-            verdict=Verdict.SATISFIED.value,
-            checks=f"{len(draft.claims)} of {len(draft.claims)} figures recomputed on the data, none differs",
-            rubric_version=self._rubric.label(),
-            model_version=f"draft: {order.draft_model}; grade: {order.grade_model}",
+            requester=ask.operation.requester,
+            authors=_authors(ask.earlier),
+            edited_from=_edited_from(ask.earlier),
+            asked_again=self._asked_again(ask.earlier),
+            reason=submission.reason,
+            summary=submission.summary,
+            document=content,
+            live=self._ledger.documents.put(action.tenant, live) if live is not None else "",
+            evidence=submission.evidence,
+            reversibility=submission.reversibility,
+            cost=submission.cost,
+            draft_version=ask.draft_version,
+            verdict=submission.verdict,
+            checks=submission.checks,
+            rubric_version=self._rubric.label() if order.draft_model else "none",
+            model_version=_models(order),
             assessment=assessment,
+            spent=spent,
+            floor=floor,
+            terms=ask.policy.terms.after(ask.earlier.proposal.terms) if ask.earlier else ask.policy.terms,
+            earlier_rejection=self._rejected_before(ask.policy, action, order.now),
             proposed_at=order.now,
             deadline=deadline,
             execute_by=execute_by,
         )
 
+    def _asked_again(self, earlier: Approval | None) -> str:
+        if earlier is None or earlier.status != ApprovalStatus.VOIDED:
+            return ""
+        return self._ledger.approvals.void_reason(earlier.proposal.tenant, earlier.proposal.approval_id)
 
-def reviewers_view(proposal: Proposal, draft: Draft, document: bytes) -> bytes:
+    def _rejected_before(self, policy: Policy, action: Action, now: datetime) -> Rejection | None:
+        """People's earlier no to an action like this one; where the policy says so, it is final for its time."""
+        after = policy.terms.after_rejection
+        rejection = self._ledger.approvals.rejection_like(action, now - duration(after.within))
+        if rejection is not None and after.then == "refuse":
+            raise DeniedByPolicy(
+                f"{rejection.person} rejected this very action as operation {rejection.operation} at "
+                f"{rejection.at.isoformat()}; policy {policy.policy} does not ask again within {after.within}"
+            )
+        return rejection
+
+
+def reviewers_view(proposal: Proposal, submission: Submission) -> bytes:
     """All that a reviewer decides about, in canonical form, made from the very bytes that are hashed (G15)."""
     return canonical_bytes(
         {
             "proposal": proposal.model_dump(mode="json"),
-            "document": document.decode("utf-8"),
-            "claims": [claim.model_dump(mode="json") for claim in draft.claims],
+            "document": submission.document.decode("utf-8"),
+            "live": submission.live.decode("utf-8") if submission.live is not None else None,
+            "claims": [*submission.claims],
+            "grades": [*submission.grades],
         }
     )
 
 
-def _approval_id(order: ProposeOrder) -> str:
-    """Names one run's ask: a reset makes a new run, so no vote survives it (G23); a repeated activity finds its own."""
-    step = order.step
-    named = [step.tenant, step.operation, step.run_id, order.approval_version]
-    return "apr-" + digest(named).removeprefix("sha256:")[:32]
+def _authors(earlier: Approval | None) -> tuple[str, ...]:
+    """Who wrote the action beside the agent; an edit's authors stay authors when it is asked anew (G02)."""
+    if earlier is None:
+        return ()
+    editors = [vote.person for vote in earlier.votes if vote.decision == "edit"]
+    return tuple(dict.fromkeys((*earlier.proposal.authors, *editors)))
+
+
+def _edited_from(earlier: Approval | None) -> str:
+    is_edit = earlier is not None and earlier.status == ApprovalStatus.EDITED
+    return earlier.proposal.approval_id if earlier is not None and is_edit else ""
+
+
+def _models(order: ProposeOrder) -> str:
+    return f"draft: {order.draft_model}; grade: {order.grade_model}" if order.draft_model else "none"
 
 
 def _times(now: datetime, assessment: Assessment) -> tuple[datetime, datetime]:

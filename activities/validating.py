@@ -12,6 +12,7 @@ from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Checked, StepOrder, Validating
 from activities.requests import stored_request
+from activities.runs import check_run
 from countersign.cases.report import case
 from countersign.domain.draft import ReportRequest, Violation
 from countersign.ports import DatasetReader, Evidence, Ledger
@@ -28,6 +29,7 @@ class ValidatingSteps(Validating):
     async def validate(self, order: StepOrder) -> Checked:
         """See Validating."""
         with refusals(self._ledger, order.tenant, order.operation, "validate"):
+            check_run(order.tenant, order.operation, order.run_id)
             async with heartbeats():
                 request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
                 async with opened(self._evidence, order.tenant, request.dataset) as dataset:

@@ -7,6 +7,7 @@ outside (G39), and the command line loads neither.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from activities.interfaces import RunPlan
-from countersign.cases.report import case
+from countersign.cases.administration.case import AdministrationCase
+from countersign.cases.case import Case
+from countersign.cases.report.case import REPORT, RUBRIC, ReportCase
+from countersign.domain.administration import ADMINISTRATION, SIDE_EFFECT, check_floor
 from countersign.domain.channel import ChannelConfig, Channels
 from countersign.domain.errors import ConfigurationRefused, Conflict
 from countersign.domain.policy import Policy
@@ -65,28 +68,38 @@ def evidence(settings: Settings) -> Evidence:
 
 
 def load_policies(settings: Settings) -> dict[str, Policy]:
-    """The policies of all cases by name; ConfigurationRefused names file and field."""
-    path = settings.policies / f"{case.POLICY}.yaml"
+    """The policy files of all cases by name: what `directory apply` puts in force in a first set-up."""
+    return {name: load_policy(settings.policies / f"{name}.yaml", settings) for name in CASE_NAMES}
+
+
+def load_policy(path: Path, settings: Settings) -> Policy:
+    """One policy file; ConfigurationRefused names file and field of whatever would make it weaker than it reads."""
     policy = load(path, Policy)
+    if policy.policy not in CASE_NAMES:
+        allowed = ", ".join(CASE_NAMES)
+        raise ConfigurationRefused(f"{path}: policy: no case is called {policy.policy!r}; the cases are: {allowed}")
+    try:
+        check_floor(policy)
+    except ConfigurationRefused as refused:
+        raise ConfigurationRefused(f"{path}: {refused.message}") from None
     _check_side_effects(path, policy, load_channels(settings))
-    return {policy.policy: policy}
+    return policy
 
 
 def _check_side_effects(path: Path, policy: Policy, channels: Mapping[str, ChannelConfig]) -> None:
     """A misspelt side effect would be a rule that never applies, unnoticed beside a broader one that grants."""
-    known = {config.side_effect for config in channels.values()}
+    known = {config.side_effect for config in channels.values()} | {SIDE_EFFECT}
     for rule in policy.rules:
-        wanted = rule.when.get("side_effect", ())
-        for name in (wanted,) if isinstance(wanted, str) else wanted:
+        for name in rule.allowed("side_effect"):
             if name not in known:
                 allowed = ", ".join(sorted(known))
                 where = f"{path}: rules.{rule.id}.when.side_effect"
-                raise ConfigurationRefused(f"{where}: no channel has {name!r}; channels.yaml has: {allowed}")
+                raise ConfigurationRefused(f"{where}: no channel has {name!r}; there are: {allowed}")
 
 
 def load_rubric(settings: Settings) -> Rubric:
     """The report case's rubric."""
-    return load(settings.policies / f"{case.RUBRIC}.yaml", Rubric)
+    return load(settings.policies / f"{RUBRIC}.yaml", Rubric)
 
 
 def load_channels(settings: Settings) -> Mapping[str, ChannelConfig]:
@@ -97,6 +110,25 @@ def load_channels(settings: Settings) -> Mapping[str, ChannelConfig]:
 def secret_variables(settings: Settings) -> frozenset[str]:
     """Environment variables with credentials of outside systems, which no drafting process may be given (G39)."""
     return frozenset(config.token_env for config in load_channels(settings).values() if config.token_env)
+
+
+def wall_clock() -> datetime:
+    """Now, in UTC."""
+    return datetime.now(UTC)
+
+
+_CASES: Mapping[str, Callable[[Settings, Ledger], Case]] = {
+    REPORT: lambda settings, ledger: ReportCase(ledger, load_channels(settings), settings.environment),
+    ADMINISTRATION: lambda settings, ledger: AdministrationCase(ledger, settings.environment, wall_clock),
+}
+"""How each kind of work is made; a new case is one more line here."""
+CASE_NAMES = tuple(_CASES)
+"""The names of all `cases`, each with a policy file of its name."""
+
+
+def cases(settings: Settings, ledger: Ledger) -> dict[str, Case]:
+    """The kinds of work that there are, by name."""
+    return {name: made(settings, ledger) for name, made in _CASES.items()}
 
 
 def agent_activities(settings: Settings, ledger: Ledger) -> list[Callable[..., Any]]:
@@ -121,12 +153,12 @@ def agent_activities(settings: Settings, ledger: Ledger) -> list[Callable[..., A
     )
     drafter = DeepAgentDrafter(draft_model(models), checkpoints_at(settings.threads_url))
     grader = RubricGrader(grade_model(models))
-    plan = RunPlan(max_rounds=settings.max_rounds, max_grader_tries=settings.max_grader_tries)
-    opening = OpeningSteps(ledger, settings.installation, plan)
-    deciding = DecidingSteps(ledger, settings.installation)
-    proposing = ProposingSteps(
-        ledger, load_policies(settings)[case.POLICY], rubric, load_channels(settings), settings.environment
+    known = cases(settings, ledger)
+    opening = OpeningSteps(
+        ledger, settings.installation, known, max_rounds=settings.max_rounds, max_grader_tries=settings.max_grader_tries
     )
+    deciding = DecidingSteps(ledger, settings.installation, known, unsigned=settings.takes_unsigned)
+    proposing = ProposingSteps(ledger, known, rubric)
     return [
         opening.open_run,
         opening.record_state,
@@ -153,21 +185,30 @@ def gateway(settings: Settings, ledger: Ledger) -> Effects:
 
     return Gateway(
         ledger=ledger,
-        channels=[_channel(settings, name, config) for name, config in load_channels(settings).items()],
-        policies=load_policies(settings).values(),
+        channels=_channels(settings),
         verify_evidence=evidence(settings).verify,
         installation=settings.installation,
         environment=settings.environment,
-        clock=lambda: datetime.now(UTC),
+        clock=wall_clock,
+        unsigned=settings.takes_unsigned,
     )
 
 
-def _channel(settings: Settings, name: str, config: ChannelConfig) -> Channel:
+def _channels(settings: Settings) -> dict[str, list[Channel]]:
+    """Each tenant's own ways out (G09)."""
+    own: defaultdict[str, list[Channel]] = defaultdict(list)
+    for name, config in load_channels(settings).items():
+        for tenant in config.tenants:
+            own[tenant].append(_channel(settings, tenant, name, config))
+    return own
+
+
+def _channel(settings: Settings, tenant: str, name: str, config: ChannelConfig) -> Channel:
     from countersign.gateway.file_channel import FileChannel
     from countersign.gateway.http_channel import HttpChannel
 
     if config.kind == "file":
-        return FileChannel(name, settings.reports_folder / name, config.side_effect)
+        return FileChannel(name, settings.reports_folder / name / tenant, config.side_effect)
     token = os.environ.get(config.token_env, "")
     if not token:
         raise ConfigurationRefused(

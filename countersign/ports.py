@@ -6,23 +6,27 @@ tenant, and gives the same answer when it is repeated: an activity may run twice
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import JsonValue
 
+from countersign.domain.action import Action
+from countersign.domain.administration import Authority, DirectoryChange, PolicyChange
 from countersign.domain.audit import AuditRecord, Checkpoint
 from countersign.domain.decision import Outcome, Statement
-from countersign.domain.directory import Key, Person
+from countersign.domain.directory import Person
 from countersign.domain.draft import DatasetRef, Draft, ReportRequest, Violation
+from countersign.domain.edit import Edit
 from countersign.domain.execution import EffectResult, Execution, Receipt
 from countersign.domain.operation import Operation
-from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
+from countersign.domain.policy import Policy, Spent, Window
+from countersign.domain.proposal import Approval, ApprovalStatus, Assurance, Proposal, Rejection
 from countersign.domain.rubric import Grade, GraderAnswer, Rubric
 from countersign.domain.state import State
-from countersign.domain.values import Sha256, Value
+from countersign.domain.values import Instant, Sha256, Value
 
 
 class Clock(Protocol):
@@ -49,7 +53,10 @@ class Operations(Protocol):
     """The registered operations."""
 
     def register(self, operation: Operation) -> Operation:
-        """Insert, or return the stored one if its request hash and case are the same; else Conflict (both named)."""
+        """Insert, or return the stored one if its request hash and case are the same; else Conflict (both named).
+
+        NotAuthorised while the tenant's first set-up is open: nobody could say yet who may decide.
+        """
         ...
 
     def get(self, tenant: str, operation: str) -> Operation:
@@ -87,6 +94,10 @@ class Drafts(Protocol):
         """Whether this version's latest checks found nothing and its latest grade is satisfied; neither may lack."""
         ...
 
+    def grade(self, tenant: str, operation: str, version: int) -> Grade | None:
+        """The version's latest grade, or nothing."""
+        ...
+
     def feedback(self, tenant: str, operation: str, version: int) -> tuple[str, ...]:
         """What the checks and the latest grade said of a version, a line each; empty where it was satisfied."""
         ...
@@ -102,12 +113,39 @@ class Drafts(Protocol):
         ...
 
 
+class Received(Value):
+    """A verified statement as it came to a run."""
+
+    message_id: str
+    """The run's own id of the message."""
+    transport: str
+    statement: Statement
+    token: str
+    """The compact JWS, or the canonical JSON of a decision that nobody signed."""
+    assurance: Assurance
+    at: Instant
+    """When the run took it in."""
+
+
+class Adopted(Value):
+    """A policy in force."""
+
+    policy: Policy
+    since: Instant
+    basis: str
+    """By what right it came in force: `first_set_up`, or the operation."""
+
+
 class Approvals(Protocol):
     """Proposals and the decisions about them."""
 
     def open(self, proposal: Proposal, run_id: str, view: Sha256, now: datetime) -> Approval:
         """Store a pending (or by rule granted) proposal once per run and approval version (audit `approval.opened` or
-        `approval.granted_by_rule`, with the hash of the reviewer's view); a repeat returns the stored one."""
+        `approval.granted_by_rule`, with the hash of the reviewer's view); a repeat returns the stored one.
+
+        One that was edited from an approval carries the editor's vote over where the edit counts as an approval
+        (domain.edit.edit_counts), and is then GRANTED at once if nothing is unmet.
+        """
         ...
 
     def get(self, tenant: str, approval_id: str) -> Approval:
@@ -118,9 +156,15 @@ class Approvals(Protocol):
         """The operation's latest approval."""
         ...
 
-    def decide(
-        self, message_id: str, token: str, statement: Statement, signer: Person, transport: str, now: datetime
-    ) -> Outcome:
+    def of_operation(self, tenant: str, operation: str) -> Sequence[Approval]:
+        """All approvals that the operation ever had, oldest first."""
+        ...
+
+    def targets(self, tenant: str) -> Sequence[str]:
+        """Every target that anything was ever proposed for in the tenant, each once, by name."""
+        ...
+
+    def decide(self, received: Received, signer: Person, edit: Edit | None = None) -> Outcome:
         """Rule (domain.decision.rule_on) on a verified statement and record the outcome, all in one transaction.
 
         A statement id that was seen before is a replay, or a conflict if its body differs; a repeat of the same
@@ -139,6 +183,38 @@ class Approvals(Protocol):
 
         No decider is named. Returns how it stands now, which is what a vote that came first has made of it.
         """
+        ...
+
+    def void(
+        self, tenant: str, approval_id: str, reason: str, expected: str, found: str, now: datetime
+    ) -> ApprovalStatus:
+        """Void a grant under which nothing was sent (audit `approval.voided` with what was expected and found).
+
+        Returns how it stands now.
+        """
+        ...
+
+    def void_reason(self, tenant: str, approval_id: str) -> str:
+        """Why that approval was voided, as a sentence; empty if it was not."""
+        ...
+
+    def spent(
+        self, action: Action, windows: Sequence[Window], before: Approval | None, now: datetime
+    ) -> tuple[Spent, ...]:
+        """What other operations' actions of the same tenant, tool and currency come to in each window (G08).
+
+        Counted: what is pending or granted, and what was executed within the window. `before`: only approvals opened
+        earlier than the one of this id; of two that were opened at once, at least one then sees the other.
+        """
+        ...
+
+    def approved_by(self, person: Person, action: Action, now: datetime) -> int:
+        """Minor units in the action's currency that the person approved within their limit's window, other operations'
+        actions only; 0 where the action has no amount or the person's limit no window."""
+        ...
+
+    def rejection_like(self, action: Action, since: datetime) -> Rejection | None:
+        """The tenant's latest rejection of an action of the same likeness at or after `since`."""
         ...
 
 
@@ -167,17 +243,28 @@ class Executions(Protocol):
         """UNKNOWN (audit `effect.unknown`)."""
         ...
 
-    def refused(self, tenant: str, operation: str, approval_id: str, reason: str, now: datetime) -> None:
-        """Record that the gateway refused (audit `effect.refused`)."""
+    def refused(
+        self, tenant: str, operation: str, approval_id: str, reason: str, now: datetime, *, alarm: bool
+    ) -> None:
+        """Record that the gateway refused (audit `effect.refused`), and with `alarm` that no honest course leads there
+        (audit `alarm.raised`), in one go."""
         ...
 
     def get(self, tenant: str, operation: str) -> Execution | None:
         """The operation's latest execution."""
         ...
 
+    def at_target(self, tenant: str, target: str) -> Receipt | None:
+        """What was executed last at an action's target, whichever operation it was; nothing if nothing was."""
+        ...
+
 
 class Directory(Protocol):
-    """Persons and keys of tenants."""
+    """Persons and keys of tenants, and the policies in force there.
+
+    Changed in two ways only: directly while the first set-up of a tenant is open (every record then says
+    `basis: first_set_up`), and afterwards by `apply`, which the gateway calls with an executed action (G13).
+    """
 
     def person(self, tenant: str, person: str) -> Person | None:
         """The person, or nothing; tenants never see each other's."""
@@ -187,20 +274,56 @@ class Directory(Protocol):
         """All of a tenant by id."""
         ...
 
+    def policies(self, tenant: str) -> dict[str, Policy]:
+        """The policies in force by name."""
+        ...
+
+    def adopted(self, tenant: str) -> Mapping[str, Adopted]:
+        """The same, with since when and by what right."""
+        ...
+
+    def authority(self, tenant: str) -> Authority:
+        """Persons and policies as they are at one moment."""
+        ...
+
     def tenants(self) -> Sequence[str]:
         """Every tenant with persons, operations, audit records or a checkpoint."""
         ...
 
-    def put_person(self, person: Person, subject: str, now: datetime) -> None:
-        """Insert or change roles and activity (audit `directory.person_changed`); keys are left alone."""
+    def set_up_open(self, tenant: str) -> bool:
+        """Whether the tenant's first set-up is still open; also for a tenant that nobody knows."""
         ...
 
-    def add_key(self, tenant: str, person: str, key: Key, subject: str, now: datetime) -> None:
-        """Register a public key (audit `directory.key_added`); Conflict if the id is taken."""
+    def set_up(self, tenant: str, change: DirectoryChange, subject: str, now: datetime) -> None:
+        """Make a change directly (audit `directory.person_changed`, `.key_added`, `.key_revoked`).
+
+        NotAuthorised once the set-up is closed; InputRefused for a change with problems other than a lock-out.
+        """
         ...
 
-    def revoke_key(self, tenant: str, person: str, key_id: str, subject: str, now: datetime) -> None:
-        """Revoke from `now` on (audit `directory.key_revoked`); NotFound if there is none."""
+    def adopt(self, tenant: str, policies: Sequence[Policy], subject: str, now: datetime) -> None:
+        """Put policies in force while the first set-up is open, in place of those of their names (audit
+        `policy.adopted`); NotAuthorised once it is closed."""
+        ...
+
+    def close_set_up(self, tenant: str, subject: str, now: datetime) -> bool:
+        """End the first set-up (audit `set_up.closed`); from then on only governed actions change anything. False, and
+        nothing done, where it is closed already.
+
+        InputRefused where the tenant could then never change its own directory (domain.administration.lockout).
+        """
+        ...
+
+    def apply(self, tenant: str, change: DirectoryChange | PolicyChange, action: Action, now: datetime) -> None:
+        """Make a governed change once (audit as in `set_up`, or `policy.adopted`, each with `basis: OPERATION`), keyed
+        on the action's idempotency key.
+
+        Drifted where what it is about is no longer what the action's evidence hash says; InputRefused for problems.
+        """
+        ...
+
+    def applied(self, tenant: str, key: str) -> bool:
+        """Whether the change of that idempotency key was made."""
         ...
 
 
@@ -235,6 +358,14 @@ class Ledger(Protocol):
 
     def check_writable(self) -> None:
         """Unavailable, with the reason, where nothing could be written now; leaves nothing behind."""
+        ...
+
+    def tenants_walled(self) -> bool:
+        """Whether row level security holds for the database's user as whom we are connected.
+
+        False for a PostgreSQL superuser, or one with BYPASSRLS: then only the program's own queries keep tenants apart.
+        True on SQLite, whose file is guarded by its file rights alone.
+        """
         ...
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ reads too, so they are not here.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -53,6 +53,11 @@ class Settings(BaseSettings):
     installation: Name = Field(
         "local", description="Name of this installation; statements signed for another one are refused."
     )
+    profile: Literal["signed", "dev"] = Field(
+        "signed",
+        description="`dev` also takes decisions that nobody signed, for trials on this machine's loopback addresses;"
+        " they never count towards two persons.",
+    )
     environment: Name = Field("dev", description="What actions are meant for; part of every action's hash.")
     policies: Path = Field(Path("policies"), description="Folder with policy, rubric and channel files.")
     openai_api_key: SecretStr | None = Field(
@@ -69,6 +74,11 @@ class Settings(BaseSettings):
     max_grader_tries: Annotated[int, Field(ge=1, le=10)] = Field(
         2, description="Grader calls per draft at the most, where the answer cannot be read."
     )
+
+    @property
+    def takes_unsigned(self) -> bool:
+        """Whether decisions that nobody signed are ruled on."""
+        return self.profile == "dev"
 
     @property
     def ledger_url(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -16,7 +16,29 @@ from pydantic import BaseModel, ValidationError
 from countersign.domain import strict_json
 from countersign.domain.errors import ConfigurationRefused, InputRefused
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 MAX_BYTES = 256 * 1024
+
+_WORDS = {
+    "extra_forbidden": "no such field; check the spelling",
+    "missing": "it is missing; give it",
+    **dict.fromkeys(("model_type", "dict_type"), "write fields, each as `name: value`"),
+    **dict.fromkeys(("tuple_type", "list_type", "frozen_set_type"), "write a list, such as [one, another]"),
+    "string_type": "write a text, in quotes where it reads as something else",
+    **dict.fromkeys(("int_type", "int_from_float"), "write a whole number"),
+    "bool_type": "write true or false",
+    "literal_error": "write {expected}",
+    "greater_than_equal": "write {ge} or more",
+    "less_than_equal": "write {le} or less",
+    "too_short": "write {min_length} or more of them",
+    "too_long": "write {max_length} of them at the most",
+    "string_too_short": "write {min_length} or more characters",
+    "string_too_long": "write {max_length} characters at the most",
+    "string_pattern_mismatch": "the text does not have the form {pattern}",
+}
+"""What is wrong with a field in plain words, by the validator's own name of it."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -100,7 +122,7 @@ def validated(fields: Any, model: type[Model], *, where: str) -> Model:
         details = error.errors(include_url=False, include_input=False)
         detail = min(details, key=lambda each: each["type"] != "extra_forbidden")
         field = ".".join(str(part) for part in detail["loc"]) or "the file"
-        raise ConfigurationRefused(f"{where}: {field}: {_allowed(detail['msg'], detail['type'])}") from None
+        raise ConfigurationRefused(f"{where}: {field}: {_in_words(detail)}") from None
     except ValueError as error:
         raise ConfigurationRefused(f"{where}: {error}") from None
 
@@ -113,8 +135,10 @@ def _parse_json(data: bytes, *, where: str) -> Any:
         raise ConfigurationRefused(error.message) from None
 
 
-def _allowed(message: str, kind: str) -> str:
-    return "no such field; check the spelling" if kind == "extra_forbidden" else message.removeprefix("Value error, ")
+def _in_words(detail: ErrorDetails) -> str:
+    # A message of our own can quote what was written, so it is no template.
+    words = _WORDS.get(detail["type"])
+    return words.format_map(detail.get("ctx", {})) if words else detail["msg"].removeprefix("Value error, ")
 
 
 def _one_line(error: Exception) -> str:

@@ -8,7 +8,7 @@ from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.envconfig import ClientConfig
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.service import RPCError
 
 from countersign.domain.errors import ConfigurationRefused, Unavailable
@@ -25,13 +25,7 @@ async def connect() -> Client:
         ConfigurationRefused: a profile that is not there, a file that cannot be read.
         Unavailable: no server answers at the address.
     """
-    try:
-        config = ClientConfig.load_client_connect_config()
-    except (RuntimeError, ValueError, OSError) as error:
-        raise ConfigurationRefused(
-            f"Temporal settings: {error}; see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE"
-        ) from None
-    config.setdefault("target_host", DEFAULT_ADDRESS)
+    config = _config()
     address = config["target_host"]
     try:
         return await Client.connect(**config, data_converter=pydantic_data_converter)
@@ -41,6 +35,22 @@ async def connect() -> Client:
             f"no Temporal server answers at {address} ({reason}); start one with: .venv/bin/python starter.py server,"
             " or set TEMPORAL_ADDRESS"
         ) from None
+
+
+def server_address() -> str:
+    """The `host:port` that `connect` would connect to; ConfigurationRefused as there."""
+    return str(_config()["target_host"])
+
+
+def _config() -> ClientConnectConfig:
+    try:
+        config = ClientConfig.load_client_connect_config()
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ConfigurationRefused(
+            f"Temporal settings: {error}; see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE"
+        ) from None
+    config.setdefault("target_host", DEFAULT_ADDRESS)
+    return config
 
 
 def value_type(kind: str) -> str:

@@ -23,9 +23,10 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from countersign import bootstrap
 from countersign.domain.errors import ConfigurationRefused, CountersignError, Unavailable
+from countersign.domain.loopback import require_loopback
 from countersign.ports import Ledger
 from countersign.settings import ROOT, Settings, load_settings
-from countersign.temporal_client import connect, missing_search_attributes
+from countersign.temporal_client import connect, missing_search_attributes, server_address
 from workflows.governed_action import GovernedAction
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
 
@@ -42,6 +43,8 @@ def main(role: Role) -> int:
     """Run until SIGTERM or SIGINT; the exit code is 0 after an orderly stop."""
     try:
         settings = settings_of(role)
+        if settings.takes_unsigned:
+            require_loopback(server_address(), settings.ledger_url, bootstrap.load_channels(settings))
         if role == "agent":
             _refuse_secrets(settings)
         return _both(settings) if role == "all" else asyncio.run(_serve(role, settings))
@@ -88,7 +91,8 @@ async def _serve(role: Role, settings: Settings) -> int:
     _stop_with_parent(stop)
     with ThreadPoolExecutor(THREADS) as threads:
         async with _worker(role, client, settings, ledger, threads):
-            print(f"worker ready: role {role}, server {client.service_client.config.target_host}", flush=True)
+            server = client.service_client.config.target_host
+            print(f"worker ready: role {role}, server {server}, profile {settings.profile}", flush=True)
             await stop.wait()
             _end_after(GRACE + timedelta(seconds=10))
     ledger.close()

@@ -14,7 +14,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 from tests.support.installation import Installation, new_installation
-from tests.support.postgres import running_postgres
+from tests.support.postgres import drop_database, running_postgres
 from tests.support.processes import Processes
 from tests.support.temporal import running_dev_server, time_skipping_environment
 
@@ -41,12 +41,15 @@ def postgres_url() -> Iterator[Callable[[], str]]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """An empty ledger's URL; the test runs once on a SQLite file and once on PostgreSQL."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+        yield f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+        return
     create_database: Callable[[], str] = request.getfixturevalue("postgres_url")
-    return create_database()
+    url = create_database()
+    yield url
+    drop_database(url)
 
 
 @pytest.fixture

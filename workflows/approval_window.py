@@ -11,7 +11,7 @@ from datetime import datetime
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.interfaces import Deciding, Proposed, SettleOrder
+    from activities.interfaces import Deciding, Proposed, RunOrder, SettleOrder
     from countersign.domain.proposal import ApprovalStatus
     from countersign.domain.run import ProposalView
 
@@ -21,8 +21,8 @@ from workflows import options
 class ApprovalWindow:
     """The proposal that waits, and how it stands."""
 
-    def __init__(self, tenant: str, proposed: Proposed) -> None:
-        self._tenant = tenant
+    def __init__(self, run: RunOrder, proposed: Proposed) -> None:
+        self._run = run
         self._proposed = proposed
         self.deadline: datetime = proposed.deadline
         self.status: ApprovalStatus = proposed.status
@@ -38,7 +38,9 @@ class ApprovalWindow:
         return self._proposed.roles
 
     async def closes(self) -> None:
-        """Wait until people have decided or the deadline has come."""
+        """Wait until people have decided or the deadline has come; an edit that counts is decided from the start."""
+        if self.status != ApprovalStatus.PENDING:
+            return
         # Not wait_condition's own timeout: it rests on asyncio.wait_for, which Python 3.12 rewrote, and a run that
         # waits under one version could then not be replayed under another.
         timer = asyncio.create_task(workflow.sleep(self.deadline - workflow.now(), summary="approval deadline"))
@@ -75,5 +77,11 @@ class ApprovalWindow:
         )
 
     async def _settle(self, status: ApprovalStatus) -> ApprovalStatus:
-        order = SettleOrder(tenant=self._tenant, approval_id=self.approval_id, status=status, now=workflow.now())
+        order = SettleOrder(
+            tenant=self._run.tenant,
+            operation=self._run.operation,
+            approval_id=self.approval_id,
+            status=status,
+            now=workflow.now(),
+        )
         return await workflow.execute_local_activity_method(Deciding.settle, order, **options.LEDGER_STEP)

@@ -28,7 +28,7 @@ _EVENTS = {
 
 
 async def carry_out(run: RunOrder, approval_id: str, move: Move) -> EffectResult:
-    """Execute a granted approval until it is executed or refused, moving the run along."""
+    """Execute a granted approval until it is executed, refused or void, moving the run along."""
     order = EffectOrder(tenant=run.tenant, operation=run.operation, approval_id=approval_id)
     failures = 0
     while True:
@@ -36,7 +36,7 @@ async def carry_out(run: RunOrder, approval_id: str, move: Move) -> EffectResult
         if effect.status == ExecutionStatus.UNKNOWN:
             await move(Event.OUTCOME_UNKNOWN, effect.reason)
             effect = await _asked(Executing.reconcile, order, options.RECONCILE_STEP)
-        await move(_EVENTS[effect.status], effect.reason)
+        await move(Event.VOIDED if effect.voided else _EVENTS[effect.status], effect.reason)
         if effect.status != ExecutionStatus.NOT_SENT:
             return effect
         failures += 1

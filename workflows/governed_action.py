@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -19,7 +19,6 @@ with workflow.unsafe.imports_passed_through():
         Decided,
         Deciding,
         Drafting,
-        DraftWritten,
         Graded,
         Grading,
         Message,
@@ -50,16 +49,32 @@ from workflows.visibility import search_attributes
 
 _END_OF_WINDOW = {
     ApprovalStatus.GRANTED: (Event.GRANTED, "granted"),
+    ApprovalStatus.EDITED: (Event.EDITED, "edited"),
     ApprovalStatus.REJECTED: (Event.REJECTED, "rejected"),
+    ApprovalStatus.WITHDRAWN: (Event.WITHDRAWN, "withdrawn"),
     ApprovalStatus.EXPIRED: (Event.EXPIRED, "undecided_at_deadline"),
     ApprovalStatus.CANCELLED: (Event.CANCELLED, "cancelled"),
     ApprovalStatus.SUPERSEDED: (Event.CANCELLED, "superseded"),
+    # Whatever has become of a grant since, the gateway answers it: with the receipt, or that it is void.
+    ApprovalStatus.VOIDED: (Event.GRANTED, "granted"),
+    ApprovalStatus.CONSUMED: (Event.GRANTED, "granted"),
 }
+
+MAX_ASKED_ANEW = 5
+"""How often one run asks anew because its grant was void; something that never holds still ends it."""
 
 STEP_FAILURES = (ActivityError, ApplicationError)
 """What a failed step raises; a local one comes without the wrapping ActivityError (seen in SDK 1.35)."""
 
 Done = TypeVar("Done")
+
+
+class Prepared(NamedTuple):
+    """A draft that may be proposed; all empty where the case has none."""
+
+    draft_version: int = 0
+    draft_model: str = ""
+    grade_model: str = ""
 
 
 class GaveUp(Exception):
@@ -79,6 +94,8 @@ class GovernedAction:
         self._mailbox = Mailbox()
         self._refused = 0
         self._draft_version = 0
+        self._asks = 0
+        self._voided = 0
         self._window: ApprovalWindow | None = None
         self._approval_steps = asyncio.Lock()
         """Opening an approval and ruling on messages take turns: a vote between them would be told to no window."""
@@ -103,18 +120,36 @@ class GovernedAction:
 
     async def _carry(self) -> RunResult:
         plan = await self._open()
-        version, written, graded = await self._prepare(plan)
-        window = await self._propose(version, written, graded)
-        if not window.roles:
-            await self._move(Event.GRANTED_BY_RULE, "granted_by_rule")
-        else:
-            await self._move(Event.PROPOSED, "needs_people")
-            event, reason = _END_OF_WINDOW[await self._decision(window)]
+        prepared = await self._prepare(plan) if plan.drafted else Prepared()
+        while True:
+            window = await self._propose(prepared)
+            event, reason = await self._agreed(window)
+            if event == Event.EDITED:
+                await self._move(event, reason)
+                continue
             if event != Event.GRANTED:
                 return await self._end(event, reason)
+            effect = await carry_out(self._order, window.approval_id, self._move)
+            if not effect.voided:
+                return self._result(effect)
+            self._voided += 1
+            if self._voided > MAX_ASKED_ANEW:
+                raise GaveUp("voided_too_often")
+
+    async def _agreed(self, window: ApprovalWindow) -> tuple[Event, str]:
+        """What came of an ask: `granted`, with the run EXECUTING by then, or an event that is still to be entered."""
+        if not window.roles:
+            await self._move(Event.GRANTED_BY_RULE, "granted_by_rule")
+            return Event.GRANTED, ""
+        await self._move(Event.PROPOSED, self._reason_of_ask())
+        event, reason = _END_OF_WINDOW[await self._decision(window)]
+        if event == Event.GRANTED:
             await self._move(event, reason)
-        effect = await carry_out(self._order, window.approval_id, self._move)
-        return self._result(effect)
+        return event, reason
+
+    def _reason_of_ask(self) -> str:
+        """Why people are asked: for the first time, about an edit, or anew because the grant was void."""
+        return "needs_people" if self._asks == 1 else self._reason
 
     async def _open(self) -> RunPlan:
         order = OpenOrder(run=self._order, now=workflow.now())
@@ -123,7 +158,7 @@ class GovernedAction:
         self._enter(Event.STARTED, "")
         return plan
 
-    async def _prepare(self, plan: RunPlan) -> tuple[int, DraftWritten, Graded]:
+    async def _prepare(self, plan: RunPlan) -> Prepared:
         """Draft, check and grade until a version is satisfied; feedback goes to the next by way of the ledger."""
         reason = "no_rounds"
         for version in range(1, plan.max_rounds + 1):
@@ -136,7 +171,7 @@ class GovernedAction:
                 continue
             graded = await self._grade(step, plan.max_grader_tries)
             if graded.verdict == Verdict.SATISFIED:
-                return version, written, graded
+                return Prepared(version, written.model, graded.model)
             if graded.verdict != Verdict.NEEDS_REVISION:
                 raise GaveUp(f"rubric_{graded.verdict.value}")
             reason = Verdict.MAX_ITERATIONS_REACHED.value
@@ -149,12 +184,13 @@ class GovernedAction:
                 break
         return graded
 
-    async def _propose(self, version: int, written: DraftWritten, graded: Graded) -> ApprovalWindow:
+    async def _propose(self, prepared: Prepared) -> ApprovalWindow:
+        self._asks += 1
         order = ProposeOrder(
-            step=self._step(version),
-            approval_version=1,
-            draft_model=written.model,
-            grade_model=graded.model,
+            step=self._step(prepared.draft_version),
+            approval_version=self._asks,
+            draft_model=prepared.draft_model,
+            grade_model=prepared.grade_model,
             now=workflow.now(),
         )
         return await _done(to_its_end(self._opened(order)), "proposal_failed")
@@ -162,7 +198,7 @@ class GovernedAction:
     async def _opened(self, order: ProposeOrder) -> ApprovalWindow:
         async with self._approval_steps:
             proposed = await workflow.execute_local_activity_method(Proposing.propose, order, **options.LEDGER_STEP)
-            self._window = ApprovalWindow(self._order.tenant, proposed)
+            self._window = ApprovalWindow(self._order, proposed)
         return self._window
 
     async def _decision(self, window: ApprovalWindow) -> ApprovalStatus:

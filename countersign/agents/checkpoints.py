@@ -29,6 +29,8 @@ from countersign.domain.draft import Draft
 from countersign.domain.errors import ConfigurationRefused, Unavailable
 
 BUSY_SECONDS = 30
+SCHEMA = "agent_threads"
+"""PostgreSQL's schema for all of this, so that one statement grants, dumps or drops it apart from the ledger."""
 SETUP_LOCK = 0x636F756E  # any number that names this setup among PostgreSQL's advisory locks
 CREATE = "CREATE TABLE IF NOT EXISTS checkpoint_attempts (thread_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL)"
 ENTER = (
@@ -103,6 +105,7 @@ class PostgresCheckpoints:
                 self._url, autocommit=True, prepare_threshold=0, row_factory=dict_row
             ) as connection,
         ):
+            await connection.execute(f"SET search_path TO {SCHEMA}")
             saver = _FencedPostgresSaver(connection, thread, attempt)
             await self._set_up(connection, saver)
             entered = await connection.execute(ENTER.format("%s"), (thread, attempt))
@@ -116,6 +119,7 @@ class PostgresCheckpoints:
         while not await _locked(connection):
             await asyncio.sleep(0.05)
         try:
+            await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             await saver.setup()
             await connection.execute(CREATE)
         finally:

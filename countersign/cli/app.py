@@ -10,10 +10,11 @@ from pathlib import Path
 import typer
 from typer.main import get_command
 
-from countersign.cli import decide, demo, dev_server, doctor, errors, read, show, start
+from countersign.cli import decide, demo, dev_server, doctor, edit, errors, read, show, start
 from countersign.cli.audit import audit
 from countersign.cli.directory import directory
 from countersign.cli.keys import keys
+from countersign.cli.policy import policy
 from countersign.settings import load_settings
 
 app = typer.Typer(
@@ -32,11 +33,15 @@ app.command()(read.status)
 app.command()(read.timeline)
 app.command()(read.wait)
 app.command()(decide.approve)
+app.command()(edit.edit)
 app.command()(decide.reject)
+app.command()(decide.withdraw)
+app.command()(decide.break_glass)
 app.add_typer(decide.sign, name="sign")
 app.add_typer(audit, name="audit")
 app.add_typer(keys, name="keys")
 app.add_typer(directory, name="directory")
+app.add_typer(policy, name="policy")
 app.command()(doctor.doctor)
 app.command()(dev_server.server)
 

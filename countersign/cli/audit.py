@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from countersign.cli import options
+from countersign.cli.failure import sentence_of
 from countersign.cli.read import record_cells
 from countersign.cli.rendering import say, say_json, table
-from countersign.cli.session import Session, opened
+from countersign.cli.session import Session, opened, require_tenant
 from countersign.domain.audit import AuditRecord
 from countersign.domain.errors import NotFound
 
@@ -23,10 +24,10 @@ def show(tenant: options.Tenant, operation: options.OptionalOperation = None, as
     """Show a tenant's records in order, all or one operation's."""
     with opened() as session:
         records = _records(session, tenant, operation)
+        rows = [[str(one.sequence), one.operation, *record_cells(one, sentence_of(session, one))] for one in records]
     if as_json:
         say_json([record.model_dump(mode="json") for record in records])
         return
-    rows = [[str(record.sequence), record.operation, *record_cells(record)] for record in records]
     say(table(["SEQ", "OPERATION", "AT", "WHAT", "BY", "DETAIL"], rows))
 
 
@@ -64,8 +65,7 @@ def _records(session: Session, tenant: str, operation: str | None = None) -> lis
     """The records in order; NotFound for a tenant or an operation that is not there, rather than no lines."""
     records = list(session.ledger.audit.records(tenant, operation))
     if not records:
-        if tenant not in session.ledger.directory.tenants():
-            raise NotFound(f"tenant {tenant!r} is not there; check its name")
+        require_tenant(session, tenant)
         if operation is not None:
             session.ledger.operations.get(tenant, operation)
     return records

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.decide import send, signed_decision, what_is_signed
+from countersign.cli.decision_message import Choice, message_of, send, what_is_signed
 from countersign.cli.demo_stage import Stage, stage
-from countersign.cli.directory import apply_changes, differences
-from countersign.cli.keys import make_key
+from countersign.cli.directory import differences, set_up
+from countersign.cli.keys import add_keys
 from countersign.cli.rendering import detail, fields, one_of, say
 from countersign.cli.request_file import Order, read_order
 from countersign.cli.session import Session, key_path, now, opened
-from countersign.cli.show import review_text, reviewers_view
+from countersign.cli.show import whole_review
 from countersign.cli.start import start_operation
 from countersign.domain.errors import InputRefused, Unavailable
 from countersign.domain.policy import DecisionKind
@@ -85,14 +85,21 @@ class Progress:
 
 
 def _prepared(session: Session) -> Order:
-    """The example's request under a new operation id, with persons and keys for both sides."""
-    apply_changes(session, differences(session.ledger, session.settings.policies / "directory.yaml"))
+    """The example's request under a new operation id; in the first demo of a folder also persons and keys."""
     request = read_order(ROOT / "examples" / "request.yaml", {"operation": f"demo-{now():%Y%m%d-%H%M%S}"})
-    for person in (request.requester, REVIEWER):
-        path = key_path(session.settings, request.tenant, person)
-        if not path.exists():
-            make_key(session, request.tenant, person, path)
+    if session.ledger.directory.set_up_open(request.tenant):
+        _set_up(session)
     return request
+
+
+def _set_up(session: Session) -> None:
+    """Persons as in the directory file, and a key for whoever has none yet: a demo may have been cut short here."""
+    for tenant, difference in differences(session, session.settings.policies / "directory.yaml").items():
+        set_up(session, tenant, difference)
+    for tenant in session.ledger.directory.tenants():
+        keyless = [one.id for one in session.ledger.directory.persons(tenant).values() if not one.keys]
+        if keyless:
+            add_keys(session, tenant, {name: key_path(session.settings, tenant, name) for name in keyless}, None)
 
 
 def _started(session: Session, order: Order) -> None:
@@ -104,13 +111,14 @@ def _started(session: Session, order: Order) -> None:
 def _decided(session: Session, approval: Approval, yes: bool) -> None:
     decision = "approve" if yes else _asked(session, approval)
     proposal = approval.proposal
-    say(what_is_signed(proposal, decision, REVIEWER))
-    outcome = send(*signed_decision(session, proposal, decision, REVIEWER, "", None))
+    choice = Choice(decision, REVIEWER)
+    say(what_is_signed(proposal, choice))
+    outcome = send(*message_of(session, proposal, choice))
     say(outcome.sentence() if outcome else "sent as signal; the worker will rule on it")
 
 
 def _asked(session: Session, approval: Approval) -> DecisionKind:
-    say(review_text(approval, reviewers_view(session, approval)))
+    say(whole_review(session, approval, REVIEWER))
     while True:
         try:
             answer = one_of(typer.prompt(f"\nYou are {REVIEWER}. Publish this? y(es), n(o), s(how again)"), "yns")
@@ -121,7 +129,7 @@ def _asked(session: Session, approval: Approval) -> DecisionKind:
             continue
         if answer in ANSWERS:
             return ANSWERS[answer]
-        say(review_text(approval, reviewers_view(session, approval)))
+        say(whole_review(session, approval, REVIEWER))
 
 
 def _unanswered(session: Session, approval: Approval) -> Unavailable:

@@ -2,100 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
-from pydantic import Field
 
 from countersign.cli import options
-from countersign.cli.keys import OPERATOR
-from countersign.cli.rendering import STARTER, say, say_json, table
-from countersign.cli.session import Session, now, opened
-from countersign.domain.directory import Person, Role
-from countersign.domain.identity import PersonId, TenantId
-from countersign.domain.values import Value
-from countersign.ports import Ledger
-from countersign.strict_yaml import load
+from countersign.cli.authority import Asked, ask_for, askers, say_asked
+from countersign.cli.directory_file import change_to, described, in_words, read_directory
+from countersign.cli.rendering import STARTER, say, say_json, table, warn
+from countersign.cli.session import OPERATOR, Session, now, opened, require_tenant
+from countersign.cli.staffing import idle_roles
+from countersign.domain.administration import DirectoryChange
+from countersign.domain.directory import Person
+from countersign.domain.policy import Policy
+
+
+class Difference(NamedTuple):
+    """What has to change in a tenant for it to be as the files say."""
+
+    change: DirectoryChange
+    policies: tuple[Policy, ...] = ()
+    """To be put in force; none once the first set-up is closed, when they are asked for one by one."""
+
 
 directory = typer.Typer(no_args_is_help=True, help="Show and change who is who in a tenant.")
 
 
-class DirectoryFile(Value):
-    """The form of a directory file."""
-
-    tenants: Annotated[dict[TenantId, dict[PersonId, tuple[Role, ...]]], Field(min_length=1, strict=False)]
-    """Tenant, person, roles; whoever of a named tenant is not in it becomes inactive."""
-
-
-class Change(NamedTuple):
-    """One person as they are to be, and how that differs, in a line."""
-
-    person: Person
-    line: str
-
-
 @directory.command("apply")
 def apply(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Persons and roles (YAML).", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Persons, roles and limits (YAML).", show_default=False)],
+    person: options.OptionalSigner = None,
+    key: options.KeyFile = None,
+    reason: options.Reason = "",
+    operation: options.OptionalOperation = None,
     yes: options.Yes = False,
 ) -> None:
-    """Bring the ledger to what a file says about its tenants; shows the difference and asks."""
+    """Bring the directory to what a file says; after the first set-up an admin asks, and two others approve.
+
+    Shows the difference and asks. Whoever of a named tenant is not in the file becomes inactive. In the first set-up it
+    also puts the policy files in force.
+    """
     with opened() as session:
-        changes = differences(session.ledger, file)
-        if not changes:
+        found = differences(session, file)
+        asking = askers(session, found, Asked(person, key, reason, operation), f"directory apply {file}")
+        if not found:
             say(f"nothing to do: the directory is as {file} says")
             return
-        for change in changes:
-            say(change.line)
+        count = _shown(session, found)
         if not yes:
-            typer.confirm(f"apply these {len(changes)} changes?", abort=True)
-        apply_changes(session, changes)
-    say(f"{len(changes)} changes applied")
+            typer.confirm(f"apply these {count} changes?", abort=True)
+        for tenant, difference in found.items():
+            if tenant in asking:
+                say_asked(ask_for(session, tenant, difference.change, asking[tenant]))
+            else:
+                set_up(session, tenant, difference)
+                say(f"{tenant}: applied directly, in the first set-up; the first start ends it")
 
 
 @directory.command("show")
 def show(tenant: options.Tenant, as_json: options.AsJson = False) -> None:
-    """Show a tenant's persons, their roles and how many good keys they have."""
+    """Show a tenant's persons, their roles, limits, and how many good keys they have."""
     with opened() as session:
+        require_tenant(session, tenant)
         persons = session.ledger.directory.persons(tenant)
     if as_json:
-        say_json([{**p.model_dump(mode="json", exclude={"roles"}), "roles": sorted(p.roles)} for p in persons.values()])
+        say_json([person.model_dump(mode="json") for person in persons.values()])
     elif persons:
-        say(table(["PERSON", "ROLES", "ACTIVE", "GOOD KEYS"], [_cells(person) for person in persons.values()]))
+        say(table(["PERSON", "ROLES AND LIMITS", "ACTIVE", "GOOD KEYS"], [_cells(one) for one in persons.values()]))
     else:
         say(f"tenant {tenant} has no persons; add them with: {STARTER} directory apply FILE")
 
 
-def differences(ledger: Ledger, file: Path) -> list[Change]:
-    """What has to change for the ledger to be as the file says."""
-    changes = []
-    for tenant, wanted in load(file, DirectoryFile).tenants.items():
-        known = ledger.directory.persons(tenant)
-        for name, roles in wanted.items():
-            person = Person(tenant=tenant, id=name, roles=frozenset(roles))
-            changes += _difference(known.get(name), person)
-        gone = [person for name, person in known.items() if name not in wanted and person.active]
-        changes += [Change(p.model_copy(update={"active": False}), f"- {tenant}/{p.id}: inactive") for p in gone]
-    return changes
+def differences(session: Session, file: Path) -> dict[str, Difference]:
+    """What has to change, by tenant, for all to be as the file and the policy files say; what is so is left out.
+
+    Raises:
+        ConfigurationRefused: naming the file and the field that is wrong.
+    """
+    wanted, moment = read_directory(file).tenants, now()
+    changes = {
+        tenant: Difference(
+            change_to(entries, session.ledger.directory.persons(tenant), moment), _to_adopt(session, tenant)
+        )
+        for tenant, entries in wanted.items()
+    }
+    return {tenant: found for tenant, found in changes.items() if found.change.concerns or found.policies}
 
 
-def apply_changes(session: Session, changes: list[Change]) -> None:
-    """Write them into the ledger, each with its audit record."""
-    for change in changes:
-        session.ledger.directory.put_person(change.person, OPERATOR, now())
+def set_up(session: Session, tenant: str, difference: Difference) -> None:
+    """Make it so directly, which the first set-up alone allows; see `ports.Directory`."""
+    if difference.policies:
+        session.ledger.directory.adopt(tenant, difference.policies, OPERATOR, now())
+    if difference.change.concerns:
+        session.ledger.directory.set_up(tenant, difference.change, OPERATOR, now())
 
 
-def _difference(known: Person | None, wanted: Person) -> list[Change]:
-    where = f"{wanted.tenant}/{wanted.id}"
-    roles = ", ".join(sorted(wanted.roles)) or "no role"
-    if known is None:
-        return [Change(wanted, f"+ {where}: {roles}")]
-    if known.roles == wanted.roles and known.active:
-        return []
-    return [Change(wanted, f"~ {where}: {', '.join(sorted(known.roles)) or 'no role'} -> {roles}, active")]
+def _to_adopt(session: Session, tenant: str) -> tuple[Policy, ...]:
+    from countersign.bootstrap import load_policies
+
+    if not session.ledger.directory.set_up_open(tenant):
+        return ()
+    in_force = session.ledger.directory.policies(tenant)
+    return tuple(one for name, one in load_policies(session.settings).items() if in_force.get(name) != one)
+
+
+def _shown(session: Session, found: Mapping[str, Difference]) -> int:
+    """Say each change, and warn of roles that mean nothing; how many changes there are."""
+    count = 0
+    for tenant, difference in found.items():
+        authority = session.ledger.directory.authority(tenant)
+        lines = [*described(tenant, difference.change, authority.persons)]
+        lines += _adopted(tenant, difference.policies, authority.policies)
+        say("\n".join(lines))
+        count += len(lines)
+        policies = {**authority.policies, **{one.policy: one for one in difference.policies}}
+        for sentence in idle_roles(difference.change, authority.model_copy(update={"policies": policies}), now()):
+            warn(sentence)
+    return count
+
+
+def _adopted(tenant: str, wanted: tuple[Policy, ...], in_force: Mapping[str, Policy]) -> Iterator[str]:
+    for one in wanted:
+        before = in_force.get(one.policy)
+        yield f"{'+' if before is None else '~'} {tenant}: policy {one.label()} in force"
 
 
 def _cells(person: Person) -> list[str]:
     good = sum(1 for key in person.keys if key.good_at(now()))
-    return [person.id, ", ".join(sorted(person.roles)), "yes" if person.active else "no", str(good)]
+    active = person.model_copy(update={"active": True})
+    return [person.id, in_words(active), "yes" if person.active else "no", str(good)]

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from countersign.cli import options
+from countersign.cli import options, tenant_checks
 from countersign.cli.errors import in_plain_words
 from countersign.cli.rendering import STARTER, WORKER, say, say_json
-from countersign.cli.session import Session, now, opened
-from countersign.cli.staffing import manned
-from countersign.domain.errors import Conflict, CountersignError, Unavailable
+from countersign.cli.session import Session, opened
+from countersign.domain.errors import ConfigurationRefused, Conflict, CountersignError, Unavailable
+from countersign.domain.loopback import require_loopback
 from countersign.settings import Settings, load_settings
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE, SEARCH_ATTRIBUTES
 
@@ -44,7 +44,8 @@ def doctor(
 ) -> None:
     """Check all that a run needs, and say what to do.
 
-    Policy files, keys, disk, ledger, audit, persons, Temporal server, search attributes, workers.
+    Policy files, keys, disk, profile, ledger, audit, persons, policies in force, alarms, Temporal server, search
+    attributes, workers.
     """
     checks = list(examined(load_settings(), fix))
     if as_json:
@@ -60,6 +61,7 @@ def examined(settings: Settings, fix: bool) -> Iterator[Check]:
     yield _checked("policy, rubric, channels", lambda: _files(settings))
     yield _checked("installation key", lambda: _installation_key(settings))
     yield _checked("evidence folder", lambda: _folder(settings))
+    yield _checked("profile", lambda: _profile(settings))
     yield _checked("models", lambda: _models(settings))
     yield from _of_ledger(settings)
     yield from asyncio.run(_of_server(fix))
@@ -105,6 +107,16 @@ def _folder(settings: Settings) -> str:
     return f"{folder} writable, {free // 2**30} GiB free"
 
 
+def _profile(settings: Settings) -> str:
+    from countersign.bootstrap import load_channels
+    from countersign.temporal_client import server_address
+
+    if not settings.takes_unsigned:
+        return f"{settings.profile}: every decision must be signed"
+    require_loopback(server_address(), settings.ledger_url, load_channels(settings))
+    return f"{settings.profile}: decisions that nobody signed are taken too, on this machine alone"
+
+
 def _models(settings: Settings) -> str:
     if settings.openai_api_key is None:
         return "offline: rule-based drafter and grader (set OPENAI_API_KEY for a model)"
@@ -115,8 +127,9 @@ def _of_ledger(settings: Settings) -> Iterator[Check]:
     try:
         with opened(settings) as session:
             yield _checked("ledger", lambda: _written(session))
+            yield _checked("tenants apart", lambda: _walled(session))
             yield _checked("audit", lambda: _verified(session))
-            yield from _persons(session)
+            yield from _tenants(session)
     except CountersignError as error:
         yield Check("ledger", False, error.message)
 
@@ -133,19 +146,25 @@ def _verified(session: Session) -> str:
     return f"records verified: {', '.join(counts)}" if counts else "no records yet"
 
 
-def _persons(session: Session) -> Iterator[Check]:
+def _walled(session: Session) -> str:
+    if not session.ledger.tenants_walled():
+        raise ConfigurationRefused(
+            "this database user passes by row level security, so only the queries keep tenants apart; connect as one"
+            " that is no superuser and has no BYPASSRLS"
+        )
+    return "by the database as well as by each query"
+
+
+def _tenants(session: Session) -> Iterator[Check]:
     tenants = session.ledger.directory.tenants()
     if not tenants:
         todo = f"add persons with: {STARTER} directory apply FILE"
         yield Check("persons", False, f"there is no tenant yet, so nobody can ask or decide; {todo}")
     for tenant in tenants:
-        yield _checked(f"persons of {tenant}", partial(_manned, session, tenant))
-
-
-def _manned(session: Session, tenant: str) -> str:
-    from countersign.bootstrap import load_policies
-
-    return manned(session.ledger.directory.persons(tenant), load_policies(session.settings).values(), tenant, now())
+        yield _checked(f"persons of {tenant}", partial(tenant_checks.manned, session, tenant))
+        yield _checked(f"set-up of {tenant}", partial(tenant_checks.governed, session, tenant))
+        yield _checked(f"policies of {tenant}", partial(tenant_checks.in_force, session, tenant))
+        yield _checked(f"alarms of {tenant}", partial(tenant_checks.alarms, session, tenant))
 
 
 async def _of_server(fix: bool) -> list[Check]:

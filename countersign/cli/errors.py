@@ -13,8 +13,8 @@ from pathlib import Path
 
 import typer
 
-from countersign.cli.rendering import PYTHON, STARTER
-from countersign.domain.errors import CountersignError
+from countersign.cli.rendering import PYTHON, STARTER, complain
+from countersign.domain.errors import CountersignError, InputRefused
 
 REFUSED = 1
 USAGE = 2
@@ -33,6 +33,10 @@ _DISK = {
 }
 
 
+class Unreadable(InputRefused):
+    """An option's text that does not have the option's form, so that the command line cannot be read."""
+
+
 def report(error: BaseException, log_folder: Path) -> int:
     """Print one line about `error` on standard error; return the exit code."""
     if isinstance(error, KeyboardInterrupt):
@@ -49,7 +53,7 @@ def report(error: BaseException, log_folder: Path) -> int:
         return _say(_usage(error), USAGE)
     sentence = in_plain_words(error)
     if sentence is not None:
-        return _say(sentence, REFUSED)
+        return _say(sentence, USAGE if isinstance(error, Unreadable) else REFUSED)
     log = _log(error, log_folder)
     return _say(f"unexpected {type(error).__name__}; this is a bug, please report it with the log {log}", REFUSED)
 
@@ -105,12 +109,8 @@ def _usage(error: typer.TyperException) -> str:
 
 
 def _say(sentence: str, code: int) -> int:
-    typer.echo(f"error: {_one_line(sentence)}", err=True)
+    complain(sentence)
     return code
-
-
-def _one_line(sentence: str) -> str:
-    return " ".join(sentence.split()).encode("utf-8", "backslashreplace").decode()
 
 
 def _log(error: BaseException, folder: Path) -> Path:

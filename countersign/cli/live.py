@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from countersign.cli.rendering import WORKER
 from countersign.domain.errors import CountersignError
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
@@ -73,16 +72,15 @@ def _again(operation: Operation) -> str:
 
 async def _seen(client: Client, operation: Operation) -> Live:
     from countersign.cli.temporal_run import SOON as RPC_LIMIT
-    from countersign.cli.temporal_run import polled
+    from countersign.cli.temporal_run import polled, unattended
 
     run = workflow_id(operation.tenant, operation.operation)
     described = await client.get_workflow_handle(run).describe(rpc_timeout=RPC_LIMIT)
-    attended = await polled(client, RUN_QUEUE)
-    status = await _status(client, described.id) if attended else None
+    status = await _status(client, described.id) if await polled(client, RUN_QUEUE) else None
     execution = described.status.name if described.status is not None else ""
     return Live(
         reachable=True,
-        note=_note(operation, execution, attended),
+        note=_note(operation, execution, await unattended(client)),
         execution=execution,
         run_id=described.run_id,
         steps=_steps(described),
@@ -91,12 +89,10 @@ async def _seen(client: Client, operation: Operation) -> Live:
     )
 
 
-def _note(operation: Operation, execution: str, attended: bool) -> str:
+def _note(operation: Operation, execution: str, missing: Sequence[str]) -> str:
     if execution in CUT_SHORT:
         return f"the run was cut short{_again(operation)}"
-    if execution == "RUNNING" and not attended:
-        return f"no worker polls the task queue {RUN_QUEUE}; start one with: {WORKER}"
-    return ""
+    return "; ".join(missing) if execution == "RUNNING" else ""
 
 
 async def _status(client: Client, run: str) -> RunStatus | None:

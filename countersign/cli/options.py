@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
+from countersign.cli.errors import Unreadable
+from countersign.domain.durations import Duration, duration
 from countersign.domain.errors import InputRefused
 from countersign.domain.identity import checked_name
+from countersign.domain.strict_json import check_text
+
+MAX_REASON = 2_000
+"""Characters that a request for a change of authority holds as its reason."""
 
 
 def _name(param: typer.CallbackParam, value: str | None) -> str | None:
@@ -16,6 +24,28 @@ def _name(param: typer.CallbackParam, value: str | None) -> str | None:
         return None if value is None else checked_name(value)
     except InputRefused as refused:
         raise InputRefused(f"{param.name}: {refused.message}") from None
+
+
+def names(param: typer.CallbackParam, value: list[str]) -> list[str]:
+    """Each of several persons or operations as a legal id; InputRefused otherwise."""
+    return [str(_name(param, one)) for one in value]
+
+
+def period(option: str, text: str, example: str) -> timedelta:
+    """The time that an option's text such as `90s` or `365d` stands for; Unreadable names option and form."""
+    try:
+        return duration(TypeAdapter(Duration).validate_python(text))
+    except ValidationError:
+        raise Unreadable(
+            f"{option}: {text[:20]!r} is no time; write a number and s, m, h or d, such as {example}"
+        ) from None
+
+
+def _reason(value: str) -> str:
+    check_text(value, "--reason")
+    if len(value) > MAX_REASON:
+        raise InputRefused(f"--reason: {len(value)} characters, at most {MAX_REASON} are allowed")
+    return value
 
 
 Tenant = Annotated[str, typer.Option("--tenant", callback=_name, help="Whose business it is.", metavar="TENANT")]
@@ -30,6 +60,10 @@ OptionalOperation = Annotated[
     typer.Option("--operation", callback=_name, metavar="ID", help="Name it; else derived from the request."),
 ]
 Signer = Annotated[str, typer.Option("--as", callback=_name, metavar="PERSON", help="Who signs.")]
+Viewer = Annotated[
+    str | None,
+    typer.Option("--as", callback=_name, metavar="PERSON", help="For whom: what may they decide, and why not."),
+]
 OptionalSigner = Annotated[str | None, typer.Option("--as", callback=_name, metavar="PERSON", help="Who signs.")]
 PersonArgument = Annotated[
     str, typer.Argument(callback=_name, metavar="PERSON", help="Which person.", show_default=False)
@@ -37,6 +71,13 @@ PersonArgument = Annotated[
 KeyFile = Annotated[
     Path | None,
     typer.Option("--key", metavar="FILE", help="The signer's key; default: the one `keys new` made here."),
+]
+Reason = Annotated[
+    str, typer.Option("--reason", callback=_reason, metavar="TEXT", help="Why; shown to whoever decides about it.")
+]
+Comment = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Kept in the ledger; its hash is signed.")]
+Unsigned = Annotated[
+    bool, typer.Option("--unsigned", help="Without a signature: for trials in the profile `dev`; namespace-only.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing.")]

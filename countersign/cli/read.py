@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Annotated, Any
 
 import typer
 
 from countersign.cli import options
+from countersign.cli.failure import failure_of, sentence_of
 from countersign.cli.live import Live, look
-from countersign.cli.rendering import detail, fields, moment, say, say_json, table
-from countersign.cli.session import Session, finished, opened
+from countersign.cli.rendering import detail, fields, moment, say, say_json, table, visible_line, warn
+from countersign.cli.session import Session, finished, opened, require_tenant
+from countersign.cli.standing import broken_glass, effect, waits_for
 from countersign.domain.audit import AuditRecord
-from countersign.domain.errors import InputRefused
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
-from countersign.domain.policy import duration
 from countersign.domain.proposal import Approval
 from countersign.domain.state import State
 
@@ -26,14 +25,18 @@ EXIT_CODES = {
     State.EXPIRED: 4,
     State.CANCELLED: 5,
     State.FAILED: 6,
+    State.WITHDRAWN: 8,
 }
 TIMED_OUT = 7
 POLL_SECONDS = 0.2
+LOOK_SECONDS = 15.0
+"""How often `wait` asks the server what keeps a run from going on."""
 
 
 def list_operations(tenant: options.Tenant, as_json: options.AsJson = False) -> None:
     """List a tenant's operations, newest first."""
     with opened() as session:
+        require_tenant(session, tenant)
         operations = session.ledger.operations.list(tenant)
     if as_json:
         say_json([_operation_json(operation) for operation in operations])
@@ -49,28 +52,36 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
     with opened() as session:
         stored = session.ledger.operations.get(tenant, operation)
         approval = session.ledger.approvals.current(tenant, operation)
+        void = _void_reason(session, approval)
         execution = session.ledger.executions.get(tenant, operation)
+        waiting = waits_for(session, stored.state, approval)
+        failure = failure_of(session, stored)
     live = finished(look(stored))
     if as_json:
         say_json({
             **_operation_json(stored),
-            "proposal": _approval_json(approval) if approval else None,
+            "failure": failure,
+            "waits_for": waiting,
+            "proposal": _approval_json(approval, void) if approval else None,
             "execution": execution.model_dump(mode="json") if execution else None,
             "temporal": live.model_dump(mode="json"),
         })  # fmt: skip
         return
-    say(fields([*_operation_lines(stored), *_approval_lines(approval), *_live_lines(live)]))
+    say(fields([
+        *_operation_lines(stored), ("failure", failure), ("waits for", waiting),
+        *_approval_lines(approval, void), *_live_lines(live),
+    ]))  # fmt: skip
 
 
 def timeline(operation: options.OperationArgument, tenant: options.Tenant, as_json: options.AsJson = False) -> None:
     """Show all that happened to an operation, in order."""
     with opened() as session:
         session.ledger.operations.get(tenant, operation)
-        records = list(session.ledger.audit.records(tenant, operation))
+        records = [(one, sentence_of(session, one)) for one in session.ledger.audit.records(tenant, operation)]
     if as_json:
-        say_json([_record_json(record) for record in records])
+        say_json([_record_json(record, sentence) for record, sentence in records])
     else:
-        say(table(["AT", "WHAT", "BY", "DETAIL"], [record_cells(record) for record in records]))
+        say(table(["AT", "WHAT", "BY", "DETAIL"], [record_cells(record, sentence) for record, sentence in records]))
 
 
 def wait(
@@ -86,29 +97,39 @@ def wait(
 ) -> None:
     """Wait for the end; the exit code tells which.
 
-    0 SUCCEEDED, 3 REJECTED, 4 EXPIRED, 5 CANCELLED, 6 FAILED; 7 when the time of --timeout is up.
+    0 SUCCEEDED, 3 REJECTED, 4 EXPIRED, 5 CANCELLED, 6 FAILED, 8 WITHDRAWN; 7 when the time of --timeout is up.
     """
-    limit = None if timeout is None else _seconds(timeout)
+    limit = None if timeout is None else options.period("--timeout", timeout, "90s").total_seconds()
     with opened() as session:
         stored = _waited(session, tenant, operation, limit, until, quiet=as_json)
         execution = session.ledger.executions.get(tenant, operation)
+        approval = session.ledger.approvals.current(tenant, operation)
+        waiting = waits_for(session, stored.state, approval)
+        failure = failure_of(session, stored)
+    code = 0 if stored.state == until else EXIT_CODES.get(stored.state, TIMED_OUT)
     if as_json:
-        say_json({**_operation_json(stored), "execution": execution.model_dump(mode="json") if execution else None})
-    elif execution is not None and execution.receipt is not None:
-        say(f"published: {execution.receipt.reference}")
-    raise typer.Exit(0 if stored.state == until else EXIT_CODES.get(stored.state, TIMED_OUT))
+        told = execution.model_dump(mode="json") if execution else None
+        say_json({**_operation_json(stored), "failure": failure, "waits_for": waiting, "execution": told})
+    elif code == TIMED_OUT:
+        say(f"time is up; waits for: {waiting}")
+        _noted(stored, "")
+    else:
+        for name, value in [*([("failure", failure)] if failure else []), *effect(execution, approval)]:
+            say(f"{name}: {visible_line(value)}")
+    raise typer.Exit(code)
 
 
-def record_cells(record: AuditRecord) -> list[str]:
-    """One audit record as the cells of a line."""
-    return [record.recorded_at[:19] + "Z", record.type, record.subject, detail(record.detail)]
+def record_cells(record: AuditRecord, sentence: str) -> list[str]:
+    """One audit record as the cells of a line, with the sentence that it stands for in place of its hash."""
+    told = {**record.detail, "sentence": sentence} if sentence else record.detail
+    return [record.recorded_at[:19] + "Z", record.type, record.subject, detail(told)]
 
 
 def _waited(
     session: Session, tenant: str, operation: str, limit: float | None, until: State | None, *, quiet: bool
 ) -> Operation:
     end = None if limit is None else time.monotonic() + limit
-    told = ""
+    told, noted, looked = "", "", time.monotonic()
     while True:
         stored = session.ledger.operations.get(tenant, operation)
         line = f"{stored.state} {stored.reason}".rstrip()
@@ -117,13 +138,17 @@ def _waited(
         told = line
         if stored.state.terminal or stored.state == until or (end is not None and time.monotonic() >= end):
             return stored
+        if not quiet and time.monotonic() - looked >= LOOK_SECONDS:
+            noted, looked = _noted(stored, noted), time.monotonic()
         time.sleep(POLL_SECONDS)
 
 
-def _seconds(text: str) -> float:
-    if not re.fullmatch(r"[1-9][0-9]{0,4}[smhd]", text):
-        raise InputRefused(f"--timeout: {text[:20]!r} is no time; write a number and s, m, h or d, such as 90s")
-    return duration(text).total_seconds()
+def _noted(operation: Operation, before: str) -> str:
+    """Tell what keeps the run from going on, such as a missing worker, where that was not told before."""
+    note = finished(look(operation)).note
+    if note and note != before:
+        warn(note)
+    return note
 
 
 def _operation_json(operation: Operation) -> dict[str, Any]:
@@ -135,19 +160,28 @@ def _operation_json(operation: Operation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _approval_json(approval: Approval) -> dict[str, Any]:
+def _void_reason(session: Session, approval: Approval | None) -> str:
+    if approval is None:
+        return ""
+    return session.ledger.approvals.void_reason(approval.proposal.tenant, approval.proposal.approval_id)
+
+
+def _approval_json(approval: Approval, void: str) -> dict[str, Any]:
     proposal = approval.proposal
     return {
         "approval_id": proposal.approval_id, "approval_version": proposal.approval_version,
         "status": approval.status, "action_hash": proposal.action_hash, "deadline": proposal.deadline,
         "roles": [need.role for need in proposal.assessment.needs],
-        "votes": [{"person": vote.person, "decision": vote.decision} for vote in approval.votes],
+        "votes": [
+            {"person": vote.person, "decision": vote.decision, "assurance": vote.assurance} for vote in approval.votes
+        ],
+        "asked_again": proposal.asked_again, "void_reason": void,
     }  # fmt: skip
 
 
-def _record_json(record: AuditRecord) -> dict[str, Any]:
+def _record_json(record: AuditRecord, sentence: str) -> dict[str, Any]:
     kept = {"sequence", "recorded_at", "type", "subject", "detail"}
-    return record.model_dump(mode="json", include=kept)
+    return {**record.model_dump(mode="json", include=kept), "sentence": sentence}
 
 
 def _operation_lines(operation: Operation) -> list[tuple[str, str]]:
@@ -159,14 +193,18 @@ def _operation_lines(operation: Operation) -> list[tuple[str, str]]:
     ]
 
 
-def _approval_lines(approval: Approval | None) -> list[tuple[str, str]]:
+def _approval_lines(approval: Approval | None, void: str) -> list[tuple[str, str]]:
     if approval is None:
         return []
     proposal = approval.proposal
-    roles = ", ".join(f"{need.approvals} of role {need.role}" for need in proposal.assessment.needs)
+    needs = ", ".join(map(str, proposal.assessment.needs))
     return [
         ("proposal", f"{proposal.summary} -> {proposal.action.target}: {approval.status.value}"),
-        ("needs", roles or "nobody: granted by rule"),
+        ("needs", needs or "nobody: granted by rule"),
+        *[("vote", f"{vote.decision} by {vote.person}, {vote.assurance}") for vote in approval.votes],
+        ("break glass", broken_glass(approval)),
+        ("asked again", proposal.asked_again),
+        ("void", void),
         ("deadline", moment(proposal.deadline)),
     ]
 

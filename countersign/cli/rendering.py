@@ -7,19 +7,20 @@ cursor, hide itself or turn around on a reviewer's screen.
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import typer
 
+from countersign.domain.differences import Difference
 from countersign.domain.errors import InputRefused
 from countersign.domain.strict_json import parse
-from countersign.domain.visible import is_hidden
+from countersign.domain.visible import escaped
 from countersign.ports import Documents
 
 MAX_VIEW = 4_000_000
+_EMPTY = '""'
 
 PYTHON = ".venv/bin/python"
 """As hints name it, so that a line of theirs works pasted into a shell where no virtual environment is active."""
@@ -28,34 +29,24 @@ WORKER = f"{PYTHON} worker.py"
 TEMPORAL = ".venv/bin/temporal"
 
 
-def visible(text: str) -> str:
-    """`text` with every character that shows as nothing, or acts on the screen, written as `\\u{...}`.
-
-    Line feeds are kept. Variation selectors and blanks wider than a space are escaped too: two texts that look the
-    same here are the same.
-    """
-    return "".join(character if _shows(character) else f"\\u{{{ord(character):04x}}}" for character in text)
-
-
 def visible_line(text: str) -> str:
-    """The same on one line: line feeds are escaped too."""
-    return visible(text).replace("\n", "\\n")
-
-
-def _shows(character: str) -> bool:
-    if character in "\n ":
-        return True
-    return not is_hidden(character) and unicodedata.category(character) != "Zs"
+    """The text on one line, with what cannot be seen written out; line feeds are escaped too."""
+    return escaped(text).replace("\n", "\\n")
 
 
 def say(line: str = "") -> None:
-    """One line (or several) for the person, on standard output."""
-    typer.echo(line)
+    """One line (or several) for the person, on standard output, with what cannot be seen written out."""
+    typer.echo(escaped(line))
 
 
 def warn(line: str) -> None:
     """One line on standard error: it went on, but something is to be known."""
-    typer.echo(f"warning: {line}", err=True)
+    typer.echo(f"warning: {visible_line(line)}", err=True)
+
+
+def complain(line: str) -> None:
+    """One line on standard error: it was refused, or failed."""
+    typer.echo(f"error: {visible_line(' '.join(line.split()))}", err=True)
 
 
 def say_json(value: Any) -> None:
@@ -75,10 +66,33 @@ def moment(value: datetime) -> str:
 
 
 def fields(pairs: Iterable[tuple[str, str]], indent: str = "") -> str:
-    """Names and values, one line each, values in one column."""
-    listed = [(name, value) for name, value in pairs if value]
+    """Names and values, one line each, values in one column; empty values are left out."""
+    listed = [(visible_line(name), value) for name, value in pairs if value]
     width = max((len(name) for name, _ in listed), default=0) + 2
     return "\n".join(f"{indent}{name:<{width}}{visible_line(value)}" for name, value in listed)
+
+
+def quoted(text: str) -> list[str]:
+    """A text that others wrote, whole, each line behind `| `: none of it can pose as a line of ours."""
+    return [f"| {visible_line(line)}" for line in text.split("\n")]
+
+
+def escaped_lines(lines: Iterable[str]) -> list[str]:
+    """Lines of a text, each on one line of its own, with what cannot be seen written out."""
+    return [f"  {visible_line(line)}" for line in lines]
+
+
+def difference_lines(found: Iterable[Difference]) -> list[str]:
+    """Each place that differs, whole: as it was behind `-`, as it is to be behind `+`."""
+    lines = []
+    for one in found:
+        lines.append(f"  {visible_line(one.place)}")
+        lines += [
+            f"    {sign} {visible_line(value) or _EMPTY}"
+            for sign, value in (("-", one.before), ("+", one.after))
+            if value is not None
+        ]
+    return lines
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

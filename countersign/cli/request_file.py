@@ -115,4 +115,5 @@ def _option(field: str) -> str:
 def _named_by_option(message: str) -> str:
     where, _, rest = message.partition(": ")
     field, _, problem = rest.partition(": ")
-    return f"{where}: {_option(field)}: {'give it, or a request file' if problem == 'Field required' else problem}"
+    words = "give it, or a request file" if problem.startswith("it is missing") else problem
+    return f"{where}: {_option(field)}: {words}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from countersign.cli.rendering import STARTER, WORKER
 from countersign.cli.session import now
@@ -105,14 +105,15 @@ async def last_poll(client: Client, queue: str) -> timedelta | None:
     return max(now() - max(seen), timedelta(0)) if seen else None
 
 
-async def send_decision(client: Client, tenant: str, operation: str, statement_id: str, token: str) -> Outcome | None:
-    """Send a signed decision and return the run's answer; nothing if it was left with the run as a signal.
+async def send_decision(
+    client: Client, tenant: str, operation: str, statement_id: str, message: Mapping[str, Any]
+) -> Outcome | None:
+    """Send a decision and return the run's answer; nothing if it was left with the run as a signal.
 
     An update needs a worker, a signal does not. One that timed out may still be ruled on, so the same statement goes
     out again as a signal: whichever comes second is a replay without effect (G17).
     """
     handle = client.get_workflow_handle(workflow_id(tenant, operation))
-    message = {"statement": token}
     if await polled(client, names.RUN_QUEUE):
         outcome = await _updated(handle, message, statement_id)
         if outcome is not None:
@@ -122,7 +123,7 @@ async def send_decision(client: Client, tenant: str, operation: str, statement_i
 
 
 async def _updated(
-    handle: WorkflowHandle[object, object], message: dict[str, str], statement_id: str
+    handle: WorkflowHandle[object, object], message: Mapping[str, Any], statement_id: str
 ) -> Outcome | None:
     from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
     from temporalio.service import RPCError, RPCStatusCode

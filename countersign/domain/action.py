@@ -8,15 +8,16 @@ from pydantic import AfterValidator, JsonValue
 
 from countersign.domain.canonical import digest
 from countersign.domain.identity import OperationId, TenantId
+from countersign.domain.money import Amount
 from countersign.domain.strict_json import check_text
 from countersign.domain.values import Sha256, Value
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 """Version of the action's own form; a change of its fields changes every hash on purpose."""
 
 Reversibility = Literal["reversible", "correctable", "irreversible"]
 
-FactName = Literal["tool", "tool_version", "target", "side_effect", "scope", "environment"]
+FactName = Literal["tool", "tool_version", "channel", "target", "side_effect", "scope", "environment"]
 """What policy conditions may look at; closed: a misspelt condition stops the start, and does not just never apply."""
 
 
@@ -35,6 +36,8 @@ class Action(Value):
     tool_version: str
     args: Annotated[dict[str, JsonValue], AfterValidator(_plain_text)]
     """The tool's arguments; money and large integers as text or minor units, never floats."""
+    channel: str = ""
+    """The way out that it takes, where the tool has several: a name in channels.yaml."""
     target: str
     """Who or what is changed: the channel and the name in it."""
     side_effect: str
@@ -49,6 +52,8 @@ class Action(Value):
     """Hash of the data they rest on."""
     policy_version: str
     """Name, version and hash of the policy that was asked."""
+    amount: Amount | None = None
+    """How much money it moves, where it moves any: what limits are compared with."""
     schema_version: str = SCHEMA_VERSION
 
     def hash(self) -> Sha256:
@@ -58,6 +63,15 @@ class Action(Value):
     def idempotency_key(self) -> str:
         """The key sent outside: the same for every attempt, retry, reset and rebuild of this very action."""
         return idempotency_key(self.tenant, self.operation, self.hash())
+
+    def likeness(self) -> Sha256:
+        """Hash of what it would do, whatever the operation and the place are called: a rejected action keeps it when
+        it is proposed again under another name."""
+        fields = self.model_dump(
+            mode="json",
+            include={"tenant", "tool", "side_effect", "environment", "content_hash", "evidence_hash", "amount"},
+        )
+        return digest(fields)
 
     def facts(self) -> dict[str, str]:
         """What policy conditions may look at, by FactName."""

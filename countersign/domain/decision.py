@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from countersign.domain import edit as edits
+from countersign.domain.action import Action
 from countersign.domain.directory import Person
+from countersign.domain.edit import Edit
 from countersign.domain.identity import OperationId, PersonId, TenantId
-from countersign.domain.policy import DecisionKind, unmet
-from countersign.domain.proposal import Approval, ApprovalStatus
+from countersign.domain.policy import Need, asks_two_persons, unmet
+from countersign.domain.proposal import YES, Approval, ApprovalStatus, Assurance, Proposal, StatementKind, Vote
 from countersign.domain.values import Instant, Sha256, Value
 
 DECIDE = "decide"
@@ -25,12 +28,15 @@ class Statement(Value):
     installation: str
     person: PersonId
     key_id: str
+    """Empty for a decision that nobody signed; see Assurance."""
     tenant: TenantId
     operation: OperationId
     approval_id: str
     approval_version: Annotated[int, Field(ge=1, le=1_000_000)]
     action_hash: Sha256
-    decision: DecisionKind
+    decision: StatementKind
+    edited_action: Sha256 | Literal[""] = ""
+    """Hash of the action as edited; the action lies in the ledger's documents under it. Empty for all but `edit`."""
     comment_hash: Sha256 | Literal[""] = ""
     issued_at: Instant
     expires_at: Instant
@@ -53,9 +59,17 @@ class Ruling(StrEnum):
     NOTHING_PENDING = "nothing_pending"
     LATE = "late"
     ALREADY_SETTLED = "already_settled"
+    RESPOND_IS_FOR_QUESTIONS = "respond_is_for_questions"
     DECISION_NOT_ALLOWED = "decision_not_allowed"
     REQUESTER_MAY_NOT_DECIDE = "requester_may_not_decide"
+    ONLY_REQUESTER_WITHDRAWS = "only_requester_withdraws"
+    AUTHOR_MAY_NOT_APPROVE = "author_may_not_approve"
     ROLE_MISSING = "role_missing"
+    SIGNATURE_NEEDED = "signature_needed"
+    REASON_MISSING = "reason_missing"
+    EXPIRES_TOO_SOON = "expires_too_soon"
+    LIMIT_EXCEEDED = "limit_exceeded"
+    EDIT_REFUSED = "edit_refused"
     ALREADY_VOTED = "already_voted"
 
 
@@ -72,11 +86,24 @@ MEANING: dict[Ruling, str] = {
     Ruling.NOTHING_PENDING: "nothing waits for a decision in this run",
     Ruling.LATE: "expired, not executed: the deadline had passed",
     Ruling.ALREADY_SETTLED: "already settled; a settled approval never changes",
+    Ruling.RESPOND_IS_FOR_QUESTIONS: "respond answers a question; an outward action is approved, edited or rejected",
     Ruling.DECISION_NOT_ALLOWED: "the policy does not allow this kind of decision here",
     Ruling.REQUESTER_MAY_NOT_DECIDE: "whoever asked for the action cannot decide about it",
-    Ruling.ROLE_MISSING: "you do not have a role that this approval needs",
-    Ruling.ALREADY_VOTED: "you have decided about this proposal before; one person counts once",
+    Ruling.ONLY_REQUESTER_WITHDRAWS: "only whoever asked for the action can withdraw it; to refuse it, reject it",
+    Ruling.AUTHOR_MAY_NOT_APPROVE: "whoever edited the action cannot approve it; others must",
+    Ruling.ROLE_MISSING: "a role that this approval needs is missing",
+    Ruling.SIGNATURE_NEEDED: "two persons are needed here, and only signed decisions count towards that",
+    Ruling.REASON_MISSING: "breaking the glass needs a reason; give it as the comment",
+    Ruling.EXPIRES_TOO_SOON: "the statement would be void before the deadline; sign one that is good until then",
+    Ruling.LIMIT_EXCEEDED: "the amount is beyond what this person may approve",
+    Ruling.EDIT_REFUSED: "the action may not be edited so",
+    Ruling.ALREADY_VOTED: "this person has decided about the proposal before; one person counts once",
 }
+
+ENDS_AS: Mapping[StatementKind, ApprovalStatus] = {
+    "reject": ApprovalStatus.REJECTED, "withdraw": ApprovalStatus.WITHDRAWN, "edit": ApprovalStatus.EDITED,
+}  # fmt: skip
+"""The decisions that settle an approval by themselves, and how; any yes may need others."""
 
 
 class Outcome(Value):
@@ -93,60 +120,209 @@ class Outcome(Value):
         return f"{self.ruling.value}: {self.detail or MEANING[self.ruling]}"
 
 
-def rule_on(
-    statement: Statement, signer: Person, approval: Approval | None, persons: Mapping[str, Person], now: datetime
-) -> Outcome:
-    """Rule on a statement whose signature was verified and that was not seen before.
+class Background(NamedTuple):
+    """What a ruling needs to know beside the statement and the approval."""
+
+    persons: Mapping[str, Person]
+    """The tenant's directory by person id, for the earlier voters."""
+    now: datetime
+    """Workflow time; at the deadline itself it is late (G26)."""
+    assurance: Assurance = "signed"
+    used: int = 0
+    """Minor units that the signer has approved within their limit's window, this operation left out."""
+    edit: Edit | None = None
+    """What the statement would make of the action, where it is an edit."""
+
+
+def rule_on(statement: Statement, signer: Person, approval: Approval, background: Background) -> Outcome:
+    """Rule on a statement that was verified and not seen before.
 
     Args:
         statement: what was signed.
-        signer: the person the signature belongs to, as the directory has them now.
+        signer: the person the statement belongs to, as the directory has them now.
         approval: the current approval of the statement's operation.
-        persons: the directory of the tenant by person id, for the earlier voters.
-        now: workflow time; at the deadline itself it is late (G26).
+        background: what else is known.
     """
-    if approval is None:
-        return Outcome(ruling=Ruling.NOTHING_PENDING)
-    refusal = (
-        _wrong_object(statement, approval) or _wrong_time(approval, now) or _wrong_person(statement, signer, approval)
+    refused = (
+        _wrong_object(statement, approval)
+        or _wrong_time(approval, background.now)
+        or _wrong_person(statement.decision, signer, approval)
+        or _wrong_content(statement, signer, approval, background)
     )
-    if refusal is not None:
-        return Outcome(ruling=refusal, status=approval.status)
-    if statement.decision == "reject":
-        return Outcome(ruling=Ruling.ACCEPTED, status=ApprovalStatus.REJECTED)
-    approvers = {vote.person for vote in approval.votes if vote.decision == "approve"}
-    voters = {person: persons[person] for person in approvers if person in persons}
-    open_needs = unmet(approval.proposal.assessment.needs, {**voters, signer.id: signer})
-    return Outcome(ruling=Ruling.ACCEPTED, status=ApprovalStatus.PENDING if open_needs else ApprovalStatus.GRANTED)
+    if refused is not None:
+        return Outcome(ruling=refused[0], detail=refused[1], status=approval.status)
+    return Outcome(ruling=Ruling.ACCEPTED, status=_status_after(statement, signer, approval, background))
 
 
-def _wrong_object(statement: Statement, approval: Approval) -> Ruling | None:
+def may(decision: StatementKind, person: Person, approval: Approval, used: int = 0) -> Outcome:
+    """Whether `person` could take `decision` about a pending approval now, and if not, why; for whoever looks at it."""
+    # What an edit comes to is not known before it is made; see may_edit.
+    action = approval.proposal.action
+    limited = None if decision == "edit" else over_limit(decision, person, action, used)
+    return _ruled(_wrong_person(decision, person, approval) or limited)
+
+
+def may_edit(edit: Edit, person: Person, approval: Approval, used: int = 0) -> Outcome:
+    """Whether `person` could make just this edit of a pending approval now, and if not, why; before they sign it."""
+    return _ruled(_wrong_person("edit", person, approval) or _refused_edit(edit, person, approval.proposal, used))
+
+
+def approving(votes: Iterable[Vote], needs: tuple[Need, ...]) -> tuple[Vote, ...]:
+    """The votes that count as approvals of these needs; unsigned ones never towards two persons."""
+    two_persons = asks_two_persons(needs)
+    return tuple(
+        vote for vote in votes
+        if vote.decision in ("approve", "edit") and (vote.assurance == "signed" or not two_persons)
+    )  # fmt: skip
+
+
+_Refusal = tuple[Ruling, str]
+
+
+def _ruled(refused: _Refusal | None) -> Outcome:
+    return Outcome(ruling=refused[0], detail=refused[1]) if refused else Outcome(ruling=Ruling.ACCEPTED)
+
+
+def _status_after(statement: Statement, signer: Person, approval: Approval, background: Background) -> ApprovalStatus:
+    if statement.decision in ENDS_AS:
+        return ENDS_AS[statement.decision]
+    needs, counted = _asked(statement, approval)
+    voters = {name: background.persons[name] for name in counted if name in background.persons}
+    return ApprovalStatus.PENDING if unmet(needs, {**voters, signer.id: signer}) else ApprovalStatus.GRANTED
+
+
+def _asked(statement: Statement, approval: Approval) -> tuple[tuple[Need, ...], set[str]]:
+    """The needs that this vote goes towards, and who voted for them before."""
+    proposal = approval.proposal
+    if statement.decision == "break_glass":
+        needs = break_glass_needs(proposal)
+        return needs, {vote.person for vote in approval.votes if vote.decision == "break_glass"}
+    return proposal.assessment.needs, {vote.person for vote in approving(approval.votes, proposal.assessment.needs)}
+
+
+def break_glass_needs(proposal: Proposal) -> tuple[Need, ...]:
+    """What breaking the glass needs in place of the rules' needs; nothing where the policy leaves it off."""
+    glass = proposal.terms.break_glass
+    if glass is None or not proposal.assessment.needs:
+        return ()
+    first = proposal.assessment.needs[0]
+    return (first.model_copy(update={"role": glass.role, "approvals": glass.approvals, "distinct": False}),)
+
+
+def _wrong_object(statement: Statement, approval: Approval) -> _Refusal | None:
     proposal = approval.proposal
     if (statement.tenant, statement.operation, statement.approval_id) != (
         proposal.tenant,
         proposal.operation,
         proposal.approval_id,
     ):
-        return Ruling.NOT_THIS_APPROVAL
+        return Ruling.NOT_THIS_APPROVAL, ""
     if statement.approval_version != proposal.approval_version:
-        return Ruling.NOT_THIS_VERSION
-    return Ruling.NOT_THIS_ACTION if statement.action_hash != proposal.action_hash else None
+        return Ruling.NOT_THIS_VERSION, ""
+    return (Ruling.NOT_THIS_ACTION, "") if statement.action_hash != proposal.action_hash else None
 
 
-def _wrong_time(approval: Approval, now: datetime) -> Ruling | None:
+def _wrong_time(approval: Approval, now: datetime) -> _Refusal | None:
     if approval.status == ApprovalStatus.EXPIRED:
-        return Ruling.LATE
+        return Ruling.LATE, ""
     if approval.status != ApprovalStatus.PENDING:
-        return Ruling.ALREADY_SETTLED
-    return Ruling.LATE if now >= approval.proposal.deadline else None
+        return Ruling.ALREADY_SETTLED, ""
+    return (Ruling.LATE, "") if now >= approval.proposal.deadline else None
 
 
-def _wrong_person(statement: Statement, signer: Person, approval: Approval) -> Ruling | None:
+def _wrong_person(decision: StatementKind, signer: Person, approval: Approval) -> _Refusal | None:
+    """Why this person cannot take this kind of decision here, whatever it says."""
     proposal = approval.proposal
+    if decision == "respond":
+        return Ruling.RESPOND_IS_FOR_QUESTIONS, ""
+    if decision == "withdraw":
+        return _wrong_withdrawal(signer, proposal)
     if signer.id == proposal.requester:
-        return Ruling.REQUESTER_MAY_NOT_DECIDE
-    if not signer.active or not any(need.role in signer.roles for need in proposal.assessment.needs):
-        return Ruling.ROLE_MISSING
-    if statement.decision not in proposal.decisions:
-        return Ruling.DECISION_NOT_ALLOWED
-    return Ruling.ALREADY_VOTED if any(vote.person == signer.id for vote in approval.votes) else None
+        return Ruling.REQUESTER_MAY_NOT_DECIDE, ""
+    roles, allowed = _offered(decision, proposal)
+    if not any(signer.may(role) for role in roles):
+        return Ruling.ROLE_MISSING, ""
+    if not allowed:
+        return Ruling.DECISION_NOT_ALLOWED, ""
+    if signer.id in proposal.authors and decision in ("approve", "break_glass"):
+        return Ruling.AUTHOR_MAY_NOT_APPROVE, ""
+    return (Ruling.ALREADY_VOTED, "") if any(vote.person == signer.id for vote in approval.votes) else None
+
+
+def _wrong_withdrawal(signer: Person, proposal: Proposal) -> _Refusal | None:
+    if signer.id != proposal.requester:
+        return Ruling.ONLY_REQUESTER_WITHDRAWS, ""
+    allowed = proposal.terms.requester_may_withdraw
+    return None if allowed else (Ruling.DECISION_NOT_ALLOWED, "the policy does not let a requester withdraw")
+
+
+def _offered(decision: StatementKind, proposal: Proposal) -> tuple[list[str], bool]:
+    """Whose decision it would be, and whether the policy offers it."""
+    if decision == "break_glass":
+        needs = break_glass_needs(proposal)
+        # With the glass off it is nobody's, which is told as "not allowed" rather than as a role to be had.
+        return [need.role for need in needs or proposal.assessment.needs], bool(needs)
+    return [need.role for need in proposal.assessment.needs], decision in proposal.decisions
+
+
+def _wrong_content(statement: Statement, signer: Person, approval: Approval, background: Background) -> _Refusal | None:
+    proposal = approval.proposal
+    if bool(statement.edited_action) != (statement.decision == "edit"):
+        return Ruling.EDIT_REFUSED, "an edit names the edited action, and nothing else does"
+    if statement.decision == "edit":
+        return _wrong_edit(statement, signer, proposal, background)
+    if statement.decision == "break_glass" and not statement.comment_hash:
+        return Ruling.REASON_MISSING, ""
+    needs, _ = _asked(statement, approval)
+    is_yes = statement.decision in ("approve", "break_glass")
+    if is_yes and _void_too_soon(statement, proposal, background):
+        return Ruling.EXPIRES_TOO_SOON, ""
+    if is_yes and background.assurance != "signed" and asks_two_persons(needs):
+        return Ruling.SIGNATURE_NEEDED, ""
+    return over_limit(statement.decision, signer, proposal.action, background.used)
+
+
+def _void_too_soon(statement: Statement, proposal: Proposal, background: Background) -> bool:
+    """Whether a yes could settle the approval and then be void before it is executed: a no that nobody gave."""
+    return background.assurance == "signed" and statement.expires_at < proposal.deadline
+
+
+def _wrong_edit(statement: Statement, signer: Person, proposal: Proposal, background: Background) -> _Refusal | None:
+    edit = background.edit
+    if edit is None:
+        return Ruling.EDIT_REFUSED, "the edited action is not in the ledger; make the edit anew"
+    if edit.action.hash() != statement.edited_action:
+        return Ruling.EDIT_REFUSED, "what you signed is not what your changes come to now; make the edit anew"
+    if _void_too_soon(statement, proposal, background):
+        return Ruling.EXPIRES_TOO_SOON, ""
+    return _refused_edit(edit, signer, proposal, background.used)
+
+
+def _refused_edit(edit: Edit, signer: Person, proposal: Proposal, used: int) -> _Refusal | None:
+    """Why this person cannot change the proposal so, whatever was signed."""
+    problem = edits.refusal(proposal, edit)
+    if problem:
+        return Ruling.EDIT_REFUSED, problem
+    needs = edit.assessment.needs
+    if edits.risks_raised(proposal, edit.action, edit.assessment) and not any(signer.may(need.role) for need in needs):
+        by_rule = "would be granted by rule, without people, and the policy counts this change as a risk"
+        beyond = "it raises the risk beyond what your roles may decide about"
+        return Ruling.EDIT_REFUSED, beyond if needs else f"the edited action {by_rule}"
+    return over_limit("edit", signer, edit.action, used)
+
+
+def over_limit(decision: StatementKind, signer: Person, action: Action, used: int) -> _Refusal | None:
+    """Whether a yes to this much money is beyond the signer's own limit; without one, any money is (G08)."""
+    if action.amount is None or decision not in YES:
+        return None
+    limit = signer.limit(action.amount.currency)
+    if limit is None:
+        return (
+            Ruling.LIMIT_EXCEEDED,
+            f"no limit in {action.amount.currency} is set for this person, who may approve none",
+        )
+    if action.amount.minor > limit.each.minor:
+        return Ruling.LIMIT_EXCEEDED, f"{action.amount} is more than the {limit.each} that may be approved at once"
+    if limit.total is not None and used + action.amount.minor > limit.total.minor:
+        return Ruling.LIMIT_EXCEEDED, f"with what was approved before it is more than {limit.total} in {limit.within}"
+    return None

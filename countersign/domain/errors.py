@@ -73,6 +73,23 @@ class NotAuthorised(CountersignError):
         self.reason = reason
 
 
+class Drifted(NotAuthorised):
+    """Something that a grant rests on has changed since: the grant is void, and people can be asked anew."""
+
+    code = "DRIFTED"
+
+    def __init__(self, reason: str, message: str, *, expected: str, found: str) -> None:
+        super().__init__(reason, message)
+        self.expected = expected
+        self.found = found
+
+
+class EvidenceGone(CountersignError):
+    """The data that an action rests on is no longer there as it was pinned, so nothing can be asked about it."""
+
+    code = "EVIDENCE_GONE"
+
+
 class DeniedByPolicy(CountersignError):
     """No rule of the policy allows the action, so nobody is asked (G01)."""
 

@@ -53,6 +53,8 @@ class EffectResult(Value):
 
     status: ExecutionStatus | None
     """None: refused before anything was sent, and to stay so."""
+    voided: bool = False
+    """Whether it was refused because something the grant rests on has changed: people can be asked anew."""
     reason: str = ""
     """Reason code and sentence of a refusal, a failure to send, or an unknown outcome."""
     receipt: Receipt | None = None

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from countersign.domain.action import Action, FactName
 from countersign.domain.canonical import digest
-from countersign.domain.directory import Person, Role
+from countersign.domain.directory import REQUESTER, Person, Role
+from countersign.domain.durations import Duration
 from countersign.domain.errors import InputRefused
 from countersign.domain.identity import Name
+from countersign.domain.money import WrittenAmount
 from countersign.domain.values import Value
 
-DecisionKind = Literal["approve", "reject"]
-
-_DURATION = r"^[1-9][0-9]{0,4}(s|m|h|d)$"
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-Duration = Annotated[str, Field(pattern=_DURATION)]
-"""Elapsed time such as `90s`, `15m`, `72h`, `7d`."""
-
-
-def duration(text: str) -> timedelta:
-    """The elapsed time a `Duration` stands for."""
-    return timedelta(seconds=int(text[:-1]) * _SECONDS[text[-1]])
-
+DecisionKind = Literal["approve", "edit", "reject"]
+"""What a policy can let people decide about a proposal."""
 
 Fact = Annotated[str, Field(min_length=1)]
 
@@ -43,6 +35,56 @@ class Need(Value):
     """From proposal to deadline."""
     execute_within: Duration
     """From the deciding vote to the latest moment of execution (G25)."""
+    distinct: bool = False
+    """Whether whoever counts here counts for no other distinct need: two roles then mean two persons."""
+
+    def __str__(self) -> str:
+        return f"{self.approvals} of role {self.role}"
+
+
+class Window(Value):
+    """Over what earlier amounts are added to an action's own."""
+
+    within: Duration
+    per: Literal["tenant", "target"] = "tenant"
+
+
+class AmountCondition(Value):
+    """When a rule applies by money. Splitting does not help where `window` is given (G08)."""
+
+    over: WrittenAmount | None = None
+    """Strictly more than this."""
+    up_to: WrittenAmount | None = None
+    """At most this."""
+    window: Window | None = None
+    """What is compared: the action's amount with all of the same tool and currency in the window; else its own."""
+
+    @model_validator(mode="after")
+    def _of_one_currency(self) -> AmountCondition:
+        given = [bound for bound in (self.over, self.up_to) if bound is not None]
+        if not given or len({bound.currency for bound in given}) > 1:
+            raise ValueError("give 'over', 'up_to' or both, in one currency")
+        return self
+
+    @property
+    def currency(self) -> str:
+        """The one currency that it is about."""
+        bound = self.over or self.up_to
+        return bound.currency if bound is not None else ""
+
+    def fits(self, action: Action, spent: Iterable[Spent]) -> bool:
+        """Whether the action's amount, with what was spent before, lies within the bounds; no amount never does."""
+        if action.amount is None or action.amount.currency != self.currency:
+            return False
+        total = action.amount.minor + (_spent_in(self.window, spent) if self.window is not None else 0)
+        return (self.over is None or total > self.over.minor) and (self.up_to is None or total <= self.up_to.minor)
+
+
+class Spent(Value):
+    """What earlier actions of the tenant, by the same tool and in the same currency, come to in a window."""
+
+    window: Window
+    minor: Annotated[int, Field(ge=0)]
 
 
 class Rule(Value):
@@ -53,6 +95,7 @@ class Rule(Value):
         dict[FactName, Fact | Annotated[tuple[Fact, ...], Field(strict=False, min_length=1)]], Field(min_length=1)
     ]
     """Facts of the action (tool, side_effect, environment, ...) and the value, or list of values, each must have."""
+    amount: AmountCondition | None = None
     grant: Literal["by_rule"] | None = None
     need: Need | None = None
 
@@ -62,11 +105,65 @@ class Rule(Value):
             raise ValueError("give exactly one of 'grant' and 'need'")
         return self
 
-    def applies(self, facts: Mapping[str, Any]) -> bool:
-        """Whether every fact named in `when` has an allowed value; an absent fact never matches."""
-        return all(
-            facts.get(name) in ((wanted,) if isinstance(wanted, str) else wanted) for name, wanted in self.when.items()
-        )
+    def allowed(self, fact: FactName) -> tuple[str, ...]:
+        """The values that it lets a fact have; none where it does not look at it."""
+        wanted = self.when.get(fact, ())
+        return (wanted,) if isinstance(wanted, str) else wanted
+
+    def shares_tool_with(self, other: Rule) -> bool:
+        """Whether some tool can fall under both."""
+        mine, its = self.allowed("tool"), other.allowed("tool")
+        return not mine or not its or not set(mine).isdisjoint(its)
+
+    def fits(self, facts: Mapping[str, str]) -> bool:
+        """Whether every fact in `when` has an allowed value; an absent fact never matches."""
+        return all(facts.get(name) in self.allowed(name) for name in self.when)
+
+    def applies(self, action: Action, spent: Iterable[Spent]) -> bool:
+        """Whether the action's facts and its amount fit."""
+        return self.fits(action.facts()) and (self.amount is None or self.amount.fits(action, spent))
+
+
+class Editing(Value):
+    """What a reviewer may change before agreeing."""
+
+    fields: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+    """Names of the action's arguments."""
+    raises_risk: Annotated[tuple[FactName, ...], Field(strict=False)]
+    """Facts whose change counts as raising the risk; a larger amount and a further need of people always do. Never left
+    out: a lost line would make the policy laxer in silence."""
+    counts: Literal["never", "where_one_suffices", "unless_risk_raised"] = "where_one_suffices"
+    """Whether the edit is itself one approval; never where it raises the risk. The middle one: not where a need asks
+    for two persons."""
+
+
+class AfterRejection(Value):
+    """What becomes of an action that is proposed again after people rejected it."""
+
+    within: Duration = "30d"
+    then: Literal["flag", "refuse"] = "flag"
+
+
+class BreakGlass(Value):
+    """Who may, in an emergency, let a proposal through without the people whom its rules name (G11)."""
+
+    role: Role
+    approvals: Annotated[int, Field(ge=2, le=9)]
+
+
+class Terms(Value):
+    """What a policy says about handling proposals, whichever rules apply; pinned in each proposal."""
+
+    editing: Editing | None = None
+    """Nothing: a proposal cannot be edited."""
+    requester_may_withdraw: bool = True
+    after_rejection: AfterRejection = AfterRejection()
+    break_glass: BreakGlass | None = None
+    """Nothing: there is no way around the rules."""
+
+    def after(self, before: Terms) -> Terms:
+        """These terms for a version that follows one under `before`: the glass is not put in later (G12)."""
+        return self if self.break_glass == before.break_glass else self.model_copy(update={"break_glass": None})
 
 
 class Policy(Value):
@@ -74,6 +171,9 @@ class Policy(Value):
 
     policy: Name
     version: Annotated[int, Field(ge=1)]
+    asked_by: Role = REQUESTER
+    """The role that may ask for operations under this policy."""
+    terms: Terms = Terms()
     rules: Annotated[tuple[Rule, ...], Field(strict=False, min_length=1)]
 
     @model_validator(mode="after")
@@ -82,9 +182,25 @@ class Policy(Value):
             raise ValueError("each rule needs an id of its own; one stands twice under 'rules'")
         return self
 
+    @model_validator(mode="after")
+    def _grants_name_amounts(self) -> Policy:
+        """A grant without an amount, beside needs that look at money, would let any sum of another currency through."""
+        about_money = [rule for rule in self.rules if rule.amount is not None]
+        for rule in self.rules:
+            if rule.grant is not None and rule.amount is None and any(map(rule.shares_tool_with, about_money)):
+                raise ValueError(
+                    f"rule {rule.id!r} grants any amount where other rules look at it; give it an 'amount'"
+                )
+        return self
+
     def label(self) -> str:
         """Name, version and hash: `report/1@sha256:...`; what an action and a proposal pin (G12)."""
         return f"{self.policy}/{self.version}@{digest(self.model_dump(mode='json'))}"
+
+    def windows(self) -> tuple[Window, ...]:
+        """All windows that its rules look at, each once."""
+        found = (rule.amount.window for rule in self.rules if rule.amount is not None)
+        return tuple(dict.fromkeys(window for window in found if window is not None))
 
 
 class Answer(StrEnum):
@@ -104,10 +220,24 @@ class Assessment(Value):
     needs: Annotated[tuple[Need, ...], Field(strict=False)]
     """All of them must be met (G05)."""
 
+    def and_also(self, needs: Iterable[Need]) -> Assessment:
+        """The same with further needs, which an earlier proposal of the action had: it only gets stricter (G12)."""
+        # Counted, not compared: of two equal distinct needs each wants persons of its own.
+        more = tuple((Counter(needs) - Counter(self.needs)).elements())
+        if not more or self.answer == Answer.DENIED:
+            return self
+        return Assessment(answer=Answer.PEOPLE, rules=self.rules, needs=self.needs + more)
 
-def assess(policy: Policy, action: Action) -> Assessment:
-    """What `policy` says about `action`; needs of people always outweigh a grant by rule."""
-    applying = [rule for rule in policy.rules if rule.applies(action.facts())]
+
+def assess(policy: Policy, action: Action, spent: Iterable[Spent] = ()) -> Assessment:
+    """What `policy` says about `action`; needs of people always outweigh a grant by rule.
+
+    Args:
+        policy: the rules.
+        action: what would be done.
+        spent: earlier amounts in each of the policy's windows; one that lacks is an InputRefused, never nought.
+    """
+    applying = [rule for rule in policy.rules if rule.applies(action, tuple(spent))]
     needs = tuple(rule.need for rule in applying if rule.need is not None)
     granted = Answer.PEOPLE if needs else Answer.BY_RULE
     answer = granted if applying else Answer.DENIED
@@ -117,13 +247,56 @@ def assess(policy: Policy, action: Action) -> Assessment:
 def unmet(needs: tuple[Need, ...], approvers: Mapping[str, Person]) -> tuple[Need, ...]:
     """The needs that these approving persons, by id, do not meet yet.
 
+    A person counts for every need of a role of theirs, but for one distinct need only; who counts where is chosen so
+    that as much as possible is met.
+
     Raises:
         InputRefused: for no needs at all, which nobody can meet: "nothing is unmet" must not read as a grant (G01).
     """
     if not needs:
         raise InputRefused("no need of people applies, so no approval can meet it; only a rule can grant this")
-    return tuple(need for need in needs if _count(need, approvers) < need.approvals)
+    wanted = Counter(need for need in needs if need.distinct)
+    counted = _distinct_counts(wanted, approvers)
+    return tuple(
+        need for need in needs
+        if (counted[need] < need.approvals * wanted[need] if need.distinct
+            else len(_eligible(need, approvers)) < need.approvals)
+    )  # fmt: skip
 
 
-def _count(need: Need, approvers: Mapping[str, Person]) -> int:
-    return sum(1 for person in approvers.values() if person.active and need.role in person.roles)
+def asks_two_persons(needs: Iterable[Need]) -> bool:
+    """Whether these needs are a two-person rule, for which only signed votes count."""
+    return any(need.approvals > 1 or need.distinct for need in needs)
+
+
+def _eligible(need: Need, approvers: Mapping[str, Person]) -> list[str]:
+    return [name for name, person in approvers.items() if person.may(need.role)]
+
+
+def _distinct_counts(needs: Counter[Need], approvers: Mapping[str, Person]) -> Counter[Need]:
+    """How many persons each distinct need gets when nobody serves two: a largest matching of persons to open seats."""
+    seats = [need for need in needs.elements() for _ in range(need.approvals)]
+    holder: dict[int, str] = {}
+
+    def seated(person: str, tried: set[int]) -> bool:
+        for seat, need in enumerate(seats):
+            if seat in tried or not approvers[person].may(need.role):
+                continue
+            tried.add(seat)
+            if seat not in holder or seated(holder[seat], tried):
+                holder[seat] = person
+                return True
+        return False
+
+    for person in sorted(approvers):
+        seated(person, set())
+    return Counter(seats[seat] for seat in holder)
+
+
+def _spent_in(window: Window, spent: Iterable[Spent]) -> int:
+    for one in spent:
+        if one.window == window:
+            return one.minor
+    raise InputRefused(
+        f"what was spent within {window.within} per {window.per} is not known, so nothing can be allowed"
+    )

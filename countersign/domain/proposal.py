@@ -9,8 +9,26 @@ from pydantic import Field
 
 from countersign.domain.action import Action, Reversibility
 from countersign.domain.identity import PersonId
-from countersign.domain.policy import Assessment, DecisionKind
+from countersign.domain.policy import Assessment, DecisionKind, Need, Spent, Terms
 from countersign.domain.values import Instant, Sha256, Value
+
+StatementKind = Literal["approve", "edit", "reject", "respond", "withdraw", "break_glass"]
+"""What a signed statement can say; a policy offers `approve`, `edit` and `reject`, its terms the rest."""
+
+YES: frozenset[StatementKind] = frozenset({"approve", "edit", "break_glass"})
+"""Those by which a person lets the action happen."""
+
+Assurance = Literal["signed", "namespace-only"]
+"""What a decision rests on: a person's key, or, in the `dev` profile alone, access to the Temporal namespace."""
+
+
+class Rejection(Value):
+    """An earlier no to an action like this one."""
+
+    operation: str
+    person: PersonId
+    at: Instant
+    comment_hash: Sha256 | Literal[""]
 
 
 class Proposal(Value):
@@ -18,20 +36,32 @@ class Proposal(Value):
 
     approval_id: str
     approval_version: Annotated[int, Field(ge=1)]
+    case: str
     action: Action
     action_hash: Sha256
     requester: PersonId
     """The person who signed the request, whom the agent acts for; may not approve (G02)."""
+    authors: Annotated[tuple[PersonId, ...], Field(strict=False)] = ()
+    """Whoever edited the action; may not approve it beside the edit itself (G02)."""
+    edited_from: str = ""
+    """The approval whose action was edited into this one."""
+    asked_again: str = ""
+    """Why it is asked anew, where a grant became void before it was executed."""
     reason: str
     """Why the action is proposed: the requester's question."""
     summary: str
-    """The draft's title."""
+    """The draft's title, or what a change comes to."""
     document: Sha256
     """The bytes that would go out, in the ledger."""
+    live: Sha256 | Literal[""] = ""
+    """The bytes that lie at the target now, as far as the ledger knows; empty: nothing."""
     evidence: Annotated[tuple[str, ...], Field(strict=False)]
     """References to the data it rests on: file name and hash."""
     reversibility: Reversibility
-    draft_version: int
+    cost: str
+    """What the effect itself costs, in words."""
+    draft_version: Annotated[int, Field(ge=0)]
+    """0 where the case has no draft."""
     verdict: str
     checks: str
     """What the deterministic checks said, in a sentence."""
@@ -39,6 +69,15 @@ class Proposal(Value):
     model_version: str
     """The models that drafted and graded."""
     assessment: Assessment
+    """What the policy says, with the needs in `floor`."""
+    spent: Annotated[tuple[Spent, ...], Field(strict=False)] = ()
+    """The earlier amounts that it was assessed with."""
+    floor: Annotated[tuple[Need, ...], Field(strict=False)] = ()
+    """Needs of an earlier version of this very ask, which a later policy cannot take away (G12)."""
+    terms: Terms
+    """The policy's, pinned."""
+    earlier_rejection: Rejection | None = None
+    """People's no to an action like this one, within the policy's time."""
     proposed_at: Instant
     deadline: Instant
     """From this instant on it is expired."""
@@ -57,9 +96,10 @@ class Proposal(Value):
 
     @property
     def decisions(self) -> frozenset[DecisionKind]:
-        """The decisions that every need allows."""
+        """The decisions that every need allows; `edit` only where the terms say what may be edited."""
         allowed = [frozenset(need.decisions) for need in self.assessment.needs]
-        return frozenset.intersection(*allowed) if allowed else frozenset()
+        shared: frozenset[DecisionKind] = frozenset.intersection(*allowed) if allowed else frozenset()
+        return shared if self.terms.editing is not None else shared - {"edit"}
 
 
 class ApprovalStatus(StrEnum):
@@ -69,9 +109,15 @@ class ApprovalStatus(StrEnum):
     GRANTED = "granted"
     REJECTED = "rejected"
     EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    """The requester took the request back."""
     CANCELLED = "cancelled"
     SUPERSEDED = "superseded"
     """A newer proposal of the operation took its place."""
+    EDITED = "edited"
+    """A reviewer changed the action; its next version is another proposal."""
+    VOIDED = "voided"
+    """What it rested on had changed when it was to be executed."""
     CONSUMED = "consumed"
     """Executed; the grant is used up."""
 
@@ -80,11 +126,14 @@ class Vote(Value):
     """One accepted decision."""
 
     person: PersonId
-    decision: DecisionKind
+    decision: StatementKind
+    assurance: Assurance = "signed"
     statement_id: str
     statement: str
     """The compact JWS as it came, so that anyone can verify it again."""
     comment_hash: Sha256 | Literal[""] = ""
+    edited_action: Sha256 | Literal[""] = ""
+    """Hash of the action that an edit makes of the proposal; empty for all other decisions."""
     decided_at: Instant
 
 

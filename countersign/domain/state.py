@@ -19,6 +19,7 @@ class State(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     REJECTED = "REJECTED"
     EXPIRED = "EXPIRED"
+    WITHDRAWN = "WITHDRAWN"
     CANCELLED = "CANCELLED"
     FAILED = "FAILED"
 
@@ -28,7 +29,7 @@ class State(StrEnum):
         return self in _TERMINAL
 
 
-_TERMINAL = frozenset({State.SUCCEEDED, State.REJECTED, State.EXPIRED, State.CANCELLED, State.FAILED})
+_TERMINAL = frozenset({State.SUCCEEDED, State.REJECTED, State.EXPIRED, State.WITHDRAWN, State.CANCELLED, State.FAILED})
 
 
 class Event(StrEnum):
@@ -39,6 +40,8 @@ class Event(StrEnum):
     GRANTED_BY_RULE = "granted_by_rule"  # the policy asks nobody
     GRANTED = "granted"  # enough valid statements
     REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"  # by whoever asked
+    EDITED = "edited"  # a reviewer changed the action, so it is proposed anew
     EXPIRED = "expired"
     CANCELLED = "cancelled"
     GAVE_UP = "gave_up"  # the draft, its checks, its grade or the policy do not allow a proposal
@@ -46,6 +49,7 @@ class Event(StrEnum):
     NOT_SENT = "not_sent"  # surely nothing went out
     OUTCOME_UNKNOWN = "outcome_unknown"  # something may have gone out
     REFUSED = "refused"  # the gateway found no valid grant
+    VOIDED = "voided"  # the gateway found that something the grant rests on has changed; people are asked anew
     RETRY = "retry"
 
 
@@ -59,12 +63,15 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.RUNNING, Event.CANCELLED): State.CANCELLED,
     (State.WAITING_APPROVAL, Event.GRANTED): State.EXECUTING,
     (State.WAITING_APPROVAL, Event.REJECTED): State.REJECTED,
+    (State.WAITING_APPROVAL, Event.EDITED): State.RUNNING,
+    (State.WAITING_APPROVAL, Event.WITHDRAWN): State.WITHDRAWN,
     (State.WAITING_APPROVAL, Event.EXPIRED): State.EXPIRED,
     (State.WAITING_APPROVAL, Event.CANCELLED): State.CANCELLED,
     (State.EXECUTING, Event.EXECUTED): State.SUCCEEDED,
     (State.EXECUTING, Event.NOT_SENT): State.WAITING_RETRY,
     (State.EXECUTING, Event.OUTCOME_UNKNOWN): State.OUTCOME_UNKNOWN,
     (State.EXECUTING, Event.REFUSED): State.FAILED,
+    (State.EXECUTING, Event.VOIDED): State.RUNNING,
     (State.WAITING_RETRY, Event.RETRY): State.EXECUTING,
     (State.WAITING_RETRY, Event.CANCELLED): State.CANCELLED,
     (State.OUTCOME_UNKNOWN, Event.EXECUTED): State.SUCCEEDED,

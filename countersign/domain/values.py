@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, NewType
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 
 class Value(BaseModel):
@@ -25,3 +25,10 @@ Instant = Annotated[datetime, AfterValidator(_utc)]
 
 Sha256 = NewType("Sha256", Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")])
 """`sha256:` and 64 lower-case hex digits; a model refuses any other text."""
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with a value, as `place: what`; never the value, which may be secret or huge."""
+    detail = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in detail["loc"])[:120]
+    return f"{place}: {detail['msg']}" if place else detail["msg"]

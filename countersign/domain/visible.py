@@ -17,3 +17,27 @@ def is_hidden(character: str) -> bool:
     variation = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
     category = unicodedata.category(character)
     return category[0] == "C" or category in ("Zl", "Zp") or variation or character in _INVISIBLE
+
+
+def escaped(text: str) -> str:
+    """`text` with every character that shows as nothing, or acts on the screen, written as `\\u{...}`.
+
+    Line feeds are kept. Variation selectors and blanks wider than a space are escaped too: two texts that look the
+    same here are the same, or made of look-alikes.
+    """
+    return "".join(character if _shows(character) else _code(character) for character in text)
+
+
+def unseen(text: str) -> tuple[str, ...]:
+    """The characters that `escaped` writes out, each once, in the order in which they come."""
+    return tuple(dict.fromkeys(_code(character) for character in text if not _shows(character)))
+
+
+def _shows(character: str) -> bool:
+    if character in "\n ":
+        return True
+    return not is_hidden(character) and unicodedata.category(character) != "Zs"
+
+
+def _code(character: str) -> str:
+    return f"\\u{{{ord(character):04x}}}"

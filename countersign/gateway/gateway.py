@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
-from countersign.domain.errors import Conflict, InputRefused, NotAuthorised, NotFound, Unavailable
+from countersign.domain.errors import Conflict, Drifted, InputRefused, NotAuthorised, NotFound, Unavailable
 from countersign.domain.execution import EffectResult, Execution, ExecutionStatus, Receipt
-from countersign.domain.policy import Policy
-from countersign.domain.proposal import Approval
+from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
 from countersign.gateway.channels import Channel, NotSent, OutcomeUnknown, Refused
-from countersign.gateway.grant import Grants, check_binding
-from countersign.gateway.tools import Publication, publication_of
+from countersign.gateway.grant import Grant, Grants, check_binding
+from countersign.gateway.refusals import Ended, is_alarming
+from countersign.gateway.tools import Call, Tools, check_words
 from countersign.ports import Clock, Ledger
 
 Outcome = TypeVar("Outcome")
@@ -41,24 +41,27 @@ class Gateway:
         self,
         *,
         ledger: Ledger,
-        channels: Iterable[Channel],
-        policies: Iterable[Policy],
+        channels: Mapping[str, Iterable[Channel]],
         verify_evidence: Callable[[str, str], None],
         installation: str,
         environment: str,
+        unsigned: bool,
         clock: Clock,
         on_step: Callable[[Step], None] = _no_watch,
     ) -> None:
         """
         Args:
-            ledger, policies, verify_evidence, installation, environment: see `Grants`.
-            channels: the ways out, each with a name of its own.
+            ledger, installation, environment, unsigned: see `Grants`.
+            channels: by tenant, its ways out, each with a name of its own; no other tenant can use them (G09).
+            verify_evidence: see `Reach`.
             clock: wall time.
             on_step: told after each step that has happened, so that an operator's probe or a test can act between them.
         """
         self._ledger = ledger
-        self._channels: Mapping[str, Channel] = {channel.name: channel for channel in channels}
-        self._grants = Grants(ledger, policies, verify_evidence, installation=installation, environment=environment)
+        self._tools = Tools(channels, ledger.directory, verify_evidence, clock)
+        self._grants = Grants(
+            ledger, self._tools, installation=installation, environment=environment, unsigned=unsigned
+        )
         self._clock = clock
         self._on_step = on_step
 
@@ -66,7 +69,8 @@ class Gateway:
         """Make the approved effect happen once; called again, however often, it answers with what is known.
 
         NOT_SENT: call again later. UNKNOWN: call `reconcile` later; another attempt that holds the claim is answered so
-        too, since it may be sending right now. No status: refused, for good.
+        too, since it may be sending right now. No status: refused, for good, or voided, and then people can be asked
+        anew.
         """
         return self._answer(tenant, approval_id, self._execute)
 
@@ -78,14 +82,14 @@ class Gateway:
         return self._answer(tenant, approval_id, self._reconcile)
 
     def _answer(self, tenant: str, approval_id: str, do: Callable[[Approval], EffectResult]) -> EffectResult:
-        operation = ""
+        approval = None
         try:
             approval = self._approval(tenant, approval_id)
-            operation = approval.proposal.operation
             check_binding(approval.proposal)
             return do(approval)
         except NotAuthorised as refusal:
-            return self._refused(tenant, operation, approval_id, refusal)
+            self._record(tenant, approval_id, approval, refusal)
+            return _refused(refusal) if approval is None else self._standing(approval, refusal)
 
     def _execute(self, approval: Approval) -> EffectResult:
         stored = self._stored(approval)
@@ -110,27 +114,45 @@ class Gateway:
             raise NotAuthorised("approval_changed", "the stored proposal belongs to another approval")
         return approval
 
-    def _refused(self, tenant: str, operation: str, approval_id: str, refusal: NotAuthorised) -> EffectResult:
-        """Record a refusal; it does not settle what an earlier attempt may have sent, so that stays unknown."""
-        reason = f"{refusal.reason}: {refusal.message}"
-        self._ledger.executions.refused(tenant, operation, approval_id, reason, self._clock())
-        earlier = self._ledger.executions.get(tenant, operation) if operation else None
-        is_open = earlier is not None and earlier.approval_id == approval_id and earlier.status in _OPEN
-        return EffectResult(status=ExecutionStatus.UNKNOWN if is_open else None, reason=reason)
+    def _record(self, tenant: str, approval_id: str, approval: Approval | None, refusal: NotAuthorised) -> None:
+        """Write a refusal down, and raise the alarm where no honest course leads to it."""
+        operation = approval.proposal.operation if approval is not None else ""
+        self._ledger.executions.refused(
+            tenant, operation, approval_id, _line(refusal), self._clock(), alarm=is_alarming(refusal)
+        )
+
+    def _standing(self, approval: Approval, refusal: NotAuthorised) -> EffectResult:
+        """What a refusal leaves: it does not settle what an earlier attempt may have sent, so that stays unknown."""
+        proposal = approval.proposal
+        status = self._void(proposal, refusal) if isinstance(refusal, Drifted) else approval.status
+        earlier = self._ledger.executions.get(proposal.tenant, proposal.operation)
+        if earlier is not None and earlier.approval_id == proposal.approval_id:
+            if earlier.status in _OPEN:
+                return EffectResult(status=ExecutionStatus.UNKNOWN, reason=_line(refusal))
+            if isinstance(refusal, Drifted) and earlier.status == ExecutionStatus.EXECUTED:
+                # Another attempt was through before this one found that something had changed.
+                return _result(earlier)
+        return _refused(refusal, voided=status == ApprovalStatus.VOIDED and not is_alarming(refusal))
+
+    def _void(self, proposal: Proposal, drift: Drifted) -> ApprovalStatus:
+        """Void the grant; the ledger does so only while nothing can have been sent under it."""
+        return self._ledger.approvals.void(
+            proposal.tenant, proposal.approval_id, drift.reason, drift.expected, drift.found, self._clock()
+        )
 
     def _stored(self, approval: Approval) -> Execution | None:
         """This very action's execution, if there is one."""
         execution = self._ledger.executions.get(approval.proposal.tenant, approval.proposal.operation)
         return execution if execution and execution.key == approval.proposal.action.idempotency_key() else None
 
-    def _claim(self, approval: Approval, publication: Publication) -> tuple[Execution, bool]:
+    def _claim(self, approval: Approval, call: Call) -> tuple[Execution, bool]:
         """The execution, and whether the right to act on it is ours."""
         now = self._clock()
-        until = now + 2 * publication.channel.time_limit + CLAIM_MARGIN
+        until = now + 2 * call.channel.time_limit + CLAIM_MARGIN
         try:
-            execution = self._ledger.executions.claim(approval, publication.key, now, until)
+            execution = self._ledger.executions.claim(approval, call.key, now, until)
         except Conflict as conflict:
-            raise NotAuthorised("claim_refused", conflict.message) from None
+            raise Ended("claim_refused", conflict.message) from None
         except Unavailable:
             # Either somebody else holds the claim, or has just settled it, which are answers, or the ledger is away.
             held = self._stored(approval)
@@ -142,50 +164,66 @@ class Gateway:
         self._on_step("claimed")
         return execution, True
 
-    def _claim_and_act(self, approval: Approval, document: bytes | None) -> EffectResult:
-        publication = publication_of(approval.proposal.action, self._channels)
-        execution, is_ours = self._claim(approval, publication)
-        return self._act(approval, publication, execution, document) if is_ours else _result(execution)
+    def _claim_and_act(self, approval: Approval, grant: Grant | None) -> EffectResult:
+        call = self._tools.call(approval.proposal.action)
+        if grant is not None:
+            check_words(approval.proposal, call)
+        execution, is_ours = self._claim(approval, call)
+        if not is_ours:
+            return _result(execution)
+        if grant is not None and grant.by_breaking_glass:
+            self._record_broken_glass(execution)
+        return self._act(approval, call, execution, grant.document if grant is not None else None)
 
-    def _act(
-        self, approval: Approval, publication: Publication, execution: Execution, document: bytes | None
-    ) -> EffectResult:
+    def _record_broken_glass(self, execution: Execution) -> None:
+        """Before anything is sent, so that no emergency can lack its record (G11, G45)."""
+        detail: dict[str, JsonValue] = {
+            "approval_id": execution.approval_id, "action_hash": execution.action_hash, "key": execution.key,
+            "attempt": execution.attempt, "break_glass": True,
+        }  # fmt: skip
+        now, names = self._clock(), (execution.operation, "gateway")
+        self._ledger.audit.append(execution.tenant, "break_glass.executing", *names, detail, now)
+
+    def _act(self, approval: Approval, call: Call, execution: Execution, document: bytes | None) -> EffectResult:
         """Look up what an earlier attempt may have done, else send `document` if there is one; record the outcome."""
         executions = self._ledger.executions
         try:
-            receipt = self._earlier(approval, publication, execution)
+            receipt = self._earlier(approval, call, execution)
             if receipt is None:
-                receipt = self._send(approval, publication, document)
+                receipt = self._send(approval, call, document)
         except (NotSent, Refused) as failure:
             result = self._recorded(executions.not_sent, execution, failure.line())
             is_final = isinstance(failure, Refused) and result.status == ExecutionStatus.NOT_SENT
             return EffectResult(status=None, reason=failure.line()) if is_final else result
         except OutcomeUnknown as failure:
             return self._recorded(executions.unknown, execution, failure.line())
+        except Drifted as drift:
+            self._recorded(executions.not_sent, execution, _line(drift))
+            raise
         return self._recorded(executions.finish, execution, receipt)
 
-    def _earlier(self, approval: Approval, publication: Publication, execution: Execution) -> Receipt | None:
+    def _earlier(self, approval: Approval, call: Call, execution: Execution) -> Receipt | None:
         """What an earlier attempt has left outside; None where surely nothing is there (G36)."""
         is_first = execution.status == ExecutionStatus.INTENDED and execution.attempt == 1
         if is_first or execution.status == ExecutionStatus.NOT_SENT:
             return None
-        receipt = publication.channel.look_up(publication.key)
+        receipt = call.channel.look_up(call.key)
         if receipt is not None:
-            return _checked(receipt, approval, publication)
-        kept = publication.channel.keys_kept
+            return _checked(receipt, approval, call)
+        kept = call.channel.keys_kept
         if kept is not None and self._clock() - _earliest_send(approval) >= kept:
             raise OutcomeUnknown(
                 "key_forgotten", f"the outside keeps keys for {kept} only, so a person must look there"
             )
         return None
 
-    def _send(self, approval: Approval, publication: Publication, document: bytes | None) -> Receipt:
+    def _send(self, approval: Approval, call: Call, document: bytes | None) -> Receipt:
         if document is None:
             raise NotSent("not_there", "the outside surely holds nothing under the key; it may be sent again")
         content_hash = approval.proposal.action.content_hash
-        receipt = publication.channel.send(publication.key, publication.name, document, content_hash)
+        receipt = call.channel.send(call.key, call.name, document, content_hash)
         self._on_step("sent")
-        return _checked(receipt, approval, publication)
+        return _checked(receipt, approval, call)
 
     def _recorded(
         self, record: Callable[[Execution, Outcome, datetime], Execution], execution: Execution, outcome: Outcome
@@ -200,8 +238,8 @@ class Gateway:
         return _result(recorded)
 
 
-def _checked(receipt: Receipt, approval: Approval, publication: Publication) -> Receipt:
-    wanted = (publication.key, approval.proposal.action.content_hash)
+def _checked(receipt: Receipt, approval: Approval, call: Call) -> Receipt:
+    wanted = (call.key, approval.proposal.action.content_hash)
     if (receipt.key, receipt.content_hash) != wanted:
         other = f"the outside holds another document under this key ({receipt.content_hash}); a person must look"
         raise OutcomeUnknown("outside_conflict", other)
@@ -210,6 +248,14 @@ def _checked(receipt: Receipt, approval: Approval, publication: Publication) -> 
 
 def _earliest_send(approval: Approval) -> datetime:
     return max((vote.decided_at for vote in approval.votes), default=approval.proposal.proposed_at)
+
+
+def _line(refusal: NotAuthorised) -> str:
+    return f"{refusal.reason}: {refusal.message}"
+
+
+def _refused(refusal: NotAuthorised, *, voided: bool = False) -> EffectResult:
+    return EffectResult(status=None, voided=voided, reason=_line(refusal))
 
 
 def _result(execution: Execution) -> EffectResult:

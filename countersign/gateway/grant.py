@@ -1,187 +1,142 @@
 """Verification of a grant, by the gateway for itself: from signatures, hashes and policies, not from what a run claims.
 
 Apart from the flow that acts, because each refusal here is a line of a table in a test, and because nothing in it
-changes anything: it reads the ledger and the evidence, and either returns or raises.
+changes anything: it reads the ledger and the evidence, and either returns or raises. What nobody honest leads to comes
+first, so that a forged grant raises its alarm whatever else has changed meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from countersign.domain.action import Action
-from countersign.domain.canonical import sha256_hex
-from countersign.domain.decision import Statement
-from countersign.domain.directory import Person
-from countersign.domain.errors import (
-    ConfigurationRefused,
-    CountersignError,
-    NotAuthorised,
-    StatementRefused,
-    Unavailable,
-)
-from countersign.domain.policy import Answer, Assessment, Need, Policy, assess, duration, unmet
-from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Vote
+from countersign.domain.administration import ADMINISTRATION, TWO_PERSONS, Authority
+from countersign.domain.errors import CountersignError, Drifted, NotAuthorised
+from countersign.domain.policy import Answer, Assessment, Policy, assess
+from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
+from countersign.gateway.origins import Origins
+from countersign.gateway.quorum import Quorum, quorum
+from countersign.gateway.refusals import Ended, drifted, forged
+from countersign.gateway.tools import Tools, changes_authority
+from countersign.gateway.votes import Votes
 from countersign.ports import Ledger
-from countersign.signing.statements import LEEWAY, verify_decision, verify_request
+from countersign.signing.statements import LEEWAY
+
+_HONEST_ENDS = frozenset({
+    ApprovalStatus.EXPIRED, ApprovalStatus.WITHDRAWN, ApprovalStatus.CANCELLED, ApprovalStatus.SUPERSEDED,
+    ApprovalStatus.EDITED, ApprovalStatus.VOIDED,
+})  # fmt: skip
+"""What an approval can have become between a run's last look at it and its execution."""
+
+
+class Grant(NamedTuple):
+    """The right to execute once, at the moment at which it was verified."""
+
+    document: bytes
+    """What goes out."""
+    by_breaking_glass: bool
 
 
 class Grants:
     """Says whether an approval is, at this moment, the right to execute its action."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        policies: Iterable[Policy],
-        verify_evidence: Callable[[str, str], None],
-        *,
-        installation: str,
-        environment: str,
-    ) -> None:
+    def __init__(self, ledger: Ledger, tools: Tools, *, installation: str, environment: str, unsigned: bool) -> None:
         """
         Args:
-            ledger: where approvals, requests, documents and persons are read.
-            policies: today's; earlier ones that may be pinned are found in the ledger by their hash.
-            verify_evidence: takes tenant and hash; raises where the stored data no longer has that hash.
+            ledger: where approvals, requests, documents, persons and policies are read.
+            tools: know what an action rests on beside its document.
             installation: the audience that statements must name.
             environment: what actions must be meant for.
+            unsigned: whether decisions that nobody signed count, as in the `dev` profile.
         """
         self._ledger = ledger
-        self._policies = {policy.label(): policy for policy in policies}
-        self._todays = _todays(self._policies.values())
-        self._verify_evidence = verify_evidence
-        self._installation = installation
+        self._tools = tools
         self._environment = environment
+        self._origins = Origins(ledger, installation)
+        self._votes = Votes(ledger, installation=installation, unsigned=unsigned)
 
-    def verify(self, approval: Approval, now: datetime) -> bytes:
-        """The document to send, if everything that the grant rests on holds at `now`; NotAuthorised otherwise.
+    def verify(self, approval: Approval, now: datetime) -> Grant:
+        """The right to execute, if everything that the grant rests on holds at `now`.
 
         The proposal's action must have passed `check_binding`: here everything is compared with its hash.
+
+        Raises:
+            Drifted: something it rests on has changed since; people can be asked anew.
+            Ended: it has ended in an honest way.
+            NotAuthorised: any other refusal; something was forged.
         """
         proposal = approval.proposal
+        _check_status(approval.status)
+        authority = self._ledger.directory.authority(proposal.tenant)
+        policy = self._pinned(proposal)
+        carried = self._carried(approval, policy, authority, now)
+        self._check_unended(proposal)
         self._check_environment(proposal.action)
-        self._check_standing(approval, now)
+        _check_in_force(policy, authority)
+        self._check_amounts(approval, policy, now)
         document = self._document(proposal)
-        self._check_evidence(proposal.action)
-        needs = self._needs(proposal)
-        persons = self._ledger.directory.persons(proposal.tenant)
-        self._check_requester(proposal, persons, now)
-        if needs:
-            self._check_votes(approval, needs, persons, now)
-        return document
+        self._tools.check_evidence(proposal.action)
+        return Grant(document, carried is not None and carried.by_breaking_glass)
 
-    def _check_environment(self, action: Action) -> None:
-        if action.environment != self._environment:
-            meant = f"the action is meant for {action.environment[:60]!r}, this is {self._environment!r}"
-            raise NotAuthorised("environment", meant)
+    def _carried(self, approval: Approval, policy: Policy, authority: Authority, now: datetime) -> Quorum | None:
+        """The votes that carry the grant; none where the policy grants by rule."""
+        proposal = approval.proposal
+        _check_proposed(proposal, now)
+        _check_document(proposal)
+        _check_assessment(proposal, policy)
+        self._origins.check(proposal, policy, authority.persons, now)
+        cast = self._votes.cast(approval, authority.persons, now)
+        # Before the votes are counted: signatures are good for about as long, and that is not what to tell people.
+        _check_window(proposal.execute_by, now)
+        carried = quorum(proposal, cast) if proposal.assessment.answer == Answer.PEOPLE else None
+        if changes_authority(proposal.action):
+            _check_two_persons(proposal, carried)
+        if carried is not None:
+            _check_window(carried.closes(), now)
+        return carried
 
-    def _check_standing(self, approval: Approval, now: datetime) -> None:
-        status = approval.status
-        if status != ApprovalStatus.GRANTED:
-            raise NotAuthorised(f"approval_{status}", f"the approval is {status}, not granted; nothing was sent")
-        if any(vote.decision != "approve" for vote in approval.votes):
-            raise NotAuthorised("rejected", "somebody rejected this action; nothing was sent")
-        if now >= approval.proposal.execute_by:
-            raise _window_closed(approval.proposal.execute_by)
-
-    def _document(self, proposal: Proposal) -> bytes:
-        content_hash = proposal.action.content_hash
-        with _refusing("document", "the document is not what was approved"):
-            document = self._ledger.documents.get(proposal.tenant, content_hash)
-        if proposal.document != content_hash or sha256_hex(document) != content_hash:
-            raise NotAuthorised("document", f"the document is not the one that was approved ({content_hash})")
-        return document
-
-    def _check_evidence(self, action: Action) -> None:
-        with _refusing("evidence", "the evidence is not what was approved"):
-            self._verify_evidence(action.tenant, action.evidence_hash)
-
-    def _needs(self, proposal: Proposal) -> tuple[Need, ...]:
-        """All needs of the pinned policy and of today's; none where both grant by rule (G12)."""
-        action = proposal.action
-        pinned = self._pinned(action)
-        then, today = assess(pinned, action), assess(self._todays[pinned.policy], action)
-        if proposal.assessment != then:
-            raise NotAuthorised("assessment", "the proposal's rules are not what its policy says about the action")
-        if Answer.DENIED in (then.answer, today.answer):
-            raise NotAuthorised("denied", "no rule of the policy allows this action")
-        return _together(then, today)
-
-    def _pinned(self, action: Action) -> Policy:
-        """The policy as it stood at the proposal: today's, or an earlier one, kept in the ledger under its hash.
-
-        Whoever could write a laxer one there gains nothing: today's needs must be met as well.
-        """
-        configured = self._policies.get(action.policy_version)
-        if configured is not None:
-            return configured
-        with _refusing("policy_unknown", f"policy {action.policy_version[:120]!r} is not known here"):
-            kept = self._ledger.documents.get(action.tenant, action.policy_version.rpartition("@")[2])
+    def _pinned(self, proposal: Proposal) -> Policy:
+        """The policy as it stood at the proposal, kept in the ledger under its hash (G12)."""
+        label = proposal.action.policy_version
+        with forged("policy_unknown", f"policy {label[:120]!r} is not known here"):
+            kept = self._ledger.documents.get(proposal.tenant, label.rpartition("@")[2])
         try:
             policy = Policy.model_validate_json(kept)
         except ValidationError:
             raise NotAuthorised("policy_unknown", "what is kept under the policy's hash is no policy") from None
-        if policy.label() != action.policy_version or policy.policy not in self._todays:
-            raise NotAuthorised("policy_unknown", "what is kept under the policy's hash is not the policy it names")
+        if (policy.label(), policy.policy) != (label, proposal.case):
+            raise NotAuthorised("policy_unknown", "what is kept under the policy's hash is not the case's policy")
         return policy
 
-    def _check_requester(self, proposal: Proposal, persons: Mapping[str, Person], now: datetime) -> None:
-        """Whom the agent acts for is whoever signed the request; a changed name would let them approve it too."""
-        with _refusing("request", "the request is not validly signed"):
-            operation = self._ledger.operations.get(proposal.tenant, proposal.operation)
-            request, signer = verify_request(operation.statement, persons, installation=self._installation, now=now)
-        signed = (request.tenant, request.operation, request.request_hash, request.person)
-        told = (proposal.tenant, proposal.operation, operation.request_hash, proposal.requester)
-        if signed != told or not signer.may_request:
-            raise NotAuthorised("request", "the request was not signed, for this operation, by an active requester")
+    def _check_unended(self, proposal: Proposal) -> None:
+        state = self._ledger.operations.get(proposal.tenant, proposal.operation).state
+        if state.terminal:
+            raise Ended("operation_ended", f"operation {proposal.operation} has ended as {state}; nothing was sent")
 
-    def _check_votes(
-        self, approval: Approval, needs: tuple[Need, ...], persons: Mapping[str, Person], now: datetime
-    ) -> None:
-        approvers: dict[str, Person] = {}
-        doubts: list[str] = []
-        for vote in approval.votes:
-            try:
-                signer = self._approver(vote, approval.proposal, persons, now)
-                approvers[signer.id] = signer
-            except StatementRefused as doubt:
-                doubts.append(f"{vote.person}'s vote does not count: {doubt.message}")
-        if any("approve" not in need.decisions for need in needs) or unmet(needs, approvers):
-            raise NotAuthorised("quorum", "; ".join(["too few valid approvals of the required roles", *doubts]))
-        decided = max(vote.decided_at for vote in approval.votes)
-        closes = min(decided + duration(need.execute_within) for need in needs)
-        if now >= closes:
-            raise _window_closed(closes)
+    def _check_environment(self, action: Action) -> None:
+        if action.environment != self._environment:
+            meant = f"the action is meant for {action.environment[:60]!r}, this is {self._environment!r}"
+            raise Drifted("environment", meant, expected=action.environment, found=self._environment)
 
-    def _approver(self, vote: Vote, proposal: Proposal, persons: Mapping[str, Person], now: datetime) -> Person:
-        """The person of a vote that counts; StatementRefused for one that does not, NotAuthorised for a signed no."""
-        statement, signer = verify_decision(vote.statement, persons, installation=self._installation, now=now)
-        if statement.decision != "approve":
-            raise NotAuthorised("rejected", f"{signer.id} signed {statement.decision!r}, not approve; nothing was sent")
-        if _bound(statement) != _bound_to(proposal):
-            raise StatementRefused("other_object", "it is for another approval, version or action")
-        told = (vote.person, vote.decision, vote.statement_id, vote.comment_hash)
-        if told != (statement.person, statement.decision, statement.id, statement.comment_hash):
-            raise StatementRefused("other_vote", "the ledger tells it differently from what was signed")
-        if signer.id == proposal.requester:
-            raise StatementRefused("requester", "whoever asked for the action cannot approve it")
-        if not statement.issued_at - LEEWAY <= vote.decided_at < min(proposal.deadline, now + LEEWAY):
-            raise StatementRefused("late", "it was not decided between its signing and the deadline")
-        return signer
+    def _check_amounts(self, approval: Approval, policy: Policy, now: datetime) -> None:
+        """Ask the policy again with what was spent by now: of two amounts at once, one at least sees the other."""
+        proposal = approval.proposal
+        spent = self._ledger.approvals.spent(proposal.action, policy.windows(), approval, now)
+        today = assess(policy, proposal.action, spent)
+        if today.answer == Answer.DENIED or Counter(today.needs) - Counter(proposal.assessment.needs):
+            raise Drifted(
+                "amounts", "with what else is asked for by now, the policy wants more than was agreed to",
+                expected=_rules(proposal.assessment), found=_rules(today),
+            )  # fmt: skip
 
-
-@contextmanager
-def _refusing(reason: str, sentence: str) -> Iterator[None]:
-    """Turn what is wrong with a fact into a refusal; that a part of our own does not answer is no such fact."""
-    try:
-        yield
-    except Unavailable:
-        raise
-    except CountersignError as error:
-        raise NotAuthorised(reason, f"{sentence}: {error.message}") from None
+    def _document(self, proposal: Proposal) -> bytes:
+        content_hash = proposal.action.content_hash
+        with drifted("content", "the document is no longer what was approved", expected=content_hash):
+            return self._ledger.documents.get(proposal.tenant, content_hash)
 
 
 def check_binding(proposal: Proposal) -> None:
@@ -194,30 +149,63 @@ def check_binding(proposal: Proposal) -> None:
         raise NotAuthorised("action_changed", "the action is not the one that its hash stands for; nothing was sent")
 
 
-def _bound(statement: Statement) -> tuple[str, str, str, int, str]:
-    return (statement.tenant, statement.operation, statement.approval_id, statement.approval_version,
-            statement.action_hash)  # fmt: skip
+def _check_status(status: ApprovalStatus) -> None:
+    if status == ApprovalStatus.GRANTED:
+        return
+    kind = Ended if status in _HONEST_ENDS else NotAuthorised
+    raise kind(f"approval_{status.value}", f"the approval is {status.value}, not granted; nothing was sent")
 
 
-def _bound_to(proposal: Proposal) -> tuple[str, str, str, int, str]:
-    return (proposal.tenant, proposal.operation, proposal.approval_id, proposal.approval_version,
-            proposal.action_hash)  # fmt: skip
+def _check_proposed(proposal: Proposal, now: datetime) -> None:
+    """Windows are counted from when it was proposed: one of tomorrow would stay open for a day too long."""
+    if proposal.proposed_at > now + LEEWAY:
+        raise NotAuthorised(
+            "proposed_at", f"it was proposed at {proposal.proposed_at.isoformat()}, which is yet to come"
+        )
 
 
-def _together(then: Assessment, today: Assessment) -> tuple[Need, ...]:
-    return then.needs + tuple(need for need in today.needs if need not in then.needs)
+def _check_document(proposal: Proposal) -> None:
+    content_hash = proposal.action.content_hash
+    if proposal.document != content_hash:
+        raise NotAuthorised(
+            "document", f"people were shown another document than the one that goes out ({content_hash})"
+        )
 
 
-def _todays(policies: Iterable[Policy]) -> dict[str, Policy]:
-    todays: dict[str, Policy] = {}
-    for policy in policies:
-        other = todays.setdefault(policy.policy, policy)
-        if other != policy and other.version == policy.version:
-            twice = f"policy {policy.policy!r} has two contents for version {policy.version}; give one a new version"
-            raise ConfigurationRefused(twice)
-        todays[policy.policy] = max(other, policy, key=lambda each: each.version)
-    return todays
+def _check_assessment(proposal: Proposal, policy: Policy) -> None:
+    """Whoever could write a laxer assessment must not gain by it: it is made again from what it was made from."""
+    with forged("assessment", "the proposal's rules cannot be made again"):
+        made_again = assess(policy, proposal.action, proposal.spent).and_also(proposal.floor)
+    if made_again != proposal.assessment:
+        raise NotAuthorised("assessment", "the proposal's rules are not what its policy says about the action")
+    if made_again.answer == Answer.DENIED:
+        raise NotAuthorised("denied", "no rule of the policy allows this action")
 
 
-def _window_closed(closed: datetime) -> NotAuthorised:
-    return NotAuthorised("window_closed", f"the grant was good until {closed.isoformat()}; ask for a new approval")
+def _check_two_persons(proposal: Proposal, carried: Quorum | None) -> None:
+    """A change of authority needs two persons who signed, whatever a policy says (G13)."""
+    if proposal.case != ADMINISTRATION:
+        raise NotAuthorised("case", f"authority is changed in the case {ADMINISTRATION} only, not in {proposal.case!r}")
+    signed = [one for one in carried.cast if one.vote.assurance == "signed"] if carried is not None else []
+    if len(signed) < TWO_PERSONS:
+        raise NotAuthorised("two_persons", "a change of authority needs two persons, whatever the policy says")
+
+
+def _check_in_force(pinned: Policy, authority: Authority) -> None:
+    """A policy that was changed means that people are asked anew, by the new one and what the old one wanted (G12)."""
+    in_force = authority.policies.get(pinned.policy)
+    found = in_force.label() if in_force is not None else "none in force"
+    if found != pinned.label():
+        changed = f"policy {pinned.policy} was changed after this was agreed to"
+        raise Drifted("policy", changed, expected=pinned.label(), found=found)
+
+
+def _check_window(closes: datetime, now: datetime) -> None:
+    if now >= closes:
+        was_good = f"the grant was good until {closes.isoformat()}"
+        raise Drifted("window_closed", was_good, expected=f"before {closes.isoformat()}", found=now.isoformat())
+
+
+def _rules(assessment: Assessment) -> str:
+    needs = ", ".join(map(str, assessment.needs))
+    return f"rules {', '.join(assessment.rules) or 'none'}: {needs or assessment.answer.value}"

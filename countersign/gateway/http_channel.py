@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from countersign.domain.errors import ConfigurationRefused, InputRefused
 from countersign.domain.execution import Receipt
+from countersign.domain.loopback import is_loopback
 from countersign.domain.strict_json import MAX_BYTES, parse
 from countersign.domain.values import Sha256
 from countersign.gateway.channels import ChannelFailure, NotSent, OutcomeUnknown, Refused
@@ -177,12 +177,5 @@ def _check_address(place: str, address: str) -> None:
         raise ConfigurationRefused(f"{place} {address[:80]!r} is no URL") from None
     if not _HOST.fullmatch(url.raw_host) or url.userinfo or url.query or url.fragment:
         raise ConfigurationRefused(f"{place} needs a host, and no user, query or fragment; the token is set on its own")
-    if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(url.host)):
+    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
         raise ConfigurationRefused(f"{place} must begin with https:// (http:// only for this machine itself)")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

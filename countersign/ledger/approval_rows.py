@@ -5,11 +5,13 @@ Apart because approvals, decisions and executions all need them inside transacti
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select, update
+from pydantic import JsonValue
+from sqlalchemy import Connection, Select, select, tuple_, update
 
-from countersign.domain.proposal import Approval, ApprovalStatus
+from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Vote
 from countersign.ledger.store import Writing
 from countersign.ledger.tables import approvals, votes
 
@@ -17,34 +19,60 @@ from countersign.ledger.tables import approvals, votes
 def find(connection: Connection, tenant: str, approval_id: str) -> Approval | None:
     """That approval with its votes."""
     wanted = _of_tenant(tenant).where(approvals.c.approval_id == approval_id)
-    row = connection.execute(wanted).first()
-    return None if row is None else _approval(connection, row)
+    return next(iter(_approvals(connection, wanted)), None)
 
 
 def newest(connection: Connection, tenant: str, operation: str) -> Approval | None:
     """The current approval of an operation."""
     wanted = _of_tenant(tenant).where(approvals.c.operation == operation)
-    row = connection.execute(wanted.order_by(approvals.c.number.desc()).limit(1)).first()
-    return None if row is None else _approval(connection, row)
+    return next(iter(_approvals(connection, wanted.order_by(approvals.c.number.desc()).limit(1))), None)
 
 
 def of_operation(connection: Connection, tenant: str, operation: str) -> list[Approval]:
     """All approvals that an operation ever had."""
-    wanted = _of_tenant(tenant).where(approvals.c.operation == operation).order_by(approvals.c.number)
-    return [_approval(connection, row) for row in connection.execute(wanted).all()]
+    wanted = _of_tenant(tenant).where(approvals.c.operation == operation)
+    return _approvals(connection, wanted.order_by(approvals.c.number))
 
 
-def set_status(writing: Writing, approval_id: str, status: ApprovalStatus) -> None:
+def set_status(writing: Writing, approval_id: str, status: ApprovalStatus, now: datetime, **more: str) -> None:
     """Move an approval; the caller holds its operation's lock and has looked at its present status."""
     is_it = (approvals.c.tenant == writing.tenant) & (approvals.c.approval_id == approval_id)
-    writing.connection.execute(update(approvals).where(is_it).values(status=status.value))
+    writing.connection.execute(update(approvals).where(is_it).values(status=status.value, changed_at=now, **more))
+
+
+def cast(writing: Writing, approval: Approval, vote: Vote) -> bool:
+    """Insert a vote; False where the table's own rule of one vote per person forbids it (G03)."""
+    return writing.insert_once(
+        votes,
+        approval_id=approval.proposal.approval_id,
+        person=vote.person,
+        number=len(approval.votes) + 1,
+        decided_at=vote.decided_at,
+        vote=vote,
+    )
+
+
+def names(proposal: Proposal) -> dict[str, JsonValue]:
+    """What audit records name an approval by."""
+    return {
+        "approval_id": proposal.approval_id,
+        "approval_version": proposal.approval_version,
+        "action_hash": proposal.action_hash,
+    }
 
 
 def _of_tenant(tenant: str) -> Select[Any]:
     return select(approvals).where(approvals.c.tenant == tenant)
 
 
-def _approval(connection: Connection, row: Row[Any]) -> Approval:
-    its_own = (votes.c.tenant == row.tenant) & (votes.c.approval_id == row.approval_id)
-    cast = connection.execute(select(votes.c.vote).where(its_own).order_by(votes.c.number)).scalars()
-    return Approval(proposal=row.proposal, status=ApprovalStatus(row.status), votes=tuple(cast))
+def _approvals(connection: Connection, wanted: Select[Any]) -> list[Approval]:
+    """Two queries however many there are, so that no proposal is read once per vote."""
+    rows = connection.execute(wanted).all()
+    counted: dict[str, list[Vote]] = {row.approval_id: [] for row in rows}
+    of_these = tuple_(votes.c.tenant, votes.c.approval_id).in_([(row.tenant, row.approval_id) for row in rows])
+    for row in connection.execute(select(votes).where(of_these).order_by(votes.c.number)):
+        counted[row.approval_id].append(row.vote)
+    return [
+        Approval(proposal=row.proposal, status=ApprovalStatus(row.status), votes=tuple(counted[row.approval_id]))
+        for row in rows
+    ]

@@ -20,7 +20,7 @@ from countersign.domain.errors import InputRefused
 from countersign.domain.strict_json import parse
 from countersign.ledger.checkpoints import missing
 from countersign.ledger.store import Store, absent
-from countersign.ledger.tables import audit_records, operations, persons
+from countersign.ledger.tables import audit_records, operations, persons, tenants
 
 BATCH = 1_000
 """Rows held in memory at a time."""
@@ -64,19 +64,18 @@ class SqlAuditLog:
 
     def _check_known(self, tenant: str) -> None:
         """No record and no checkpoint: of a tenant that has anything else, both were taken away."""
-        with self._store.reading() as connection:
-            for table in (operations, persons):
-                if connection.execute(select(table.c.tenant).where(table.c.tenant == tenant).limit(1)).first():
-                    raise ChainBroken(
-                        1, f"audit record 1 of {tenant} is missing: the tenant has {table.name}, no record"
-                    )
+        with self._store.reading(tenant) as connection:
+            for name in (operations.c.tenant, persons.c.tenant, tenants.c.name):
+                if connection.execute(select(name).where(name == tenant).limit(1)).first():
+                    kept = f"the tenant is in {name.table.name}, and has no record"
+                    raise ChainBroken(1, f"audit record 1 of {tenant} is missing: {kept}")
         raise absent("tenant", tenant)
 
     def _rows(self, tenant: str, operation: str | None = None) -> Generator[Row[Any]]:
         query = select(audit_records).where(audit_records.c.tenant == tenant)
         if operation is not None:
             query = query.where(audit_records.c.operation == operation)
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             batched = connection.execution_options(yield_per=BATCH)
             yield from batched.execute(query.order_by(audit_records.c.sequence))
 

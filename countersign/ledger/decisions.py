@@ -12,45 +12,38 @@ from pydantic import JsonValue
 from sqlalchemy import select
 
 from countersign.domain.canonical import sha256_hex
-from countersign.domain.decision import Outcome, Ruling, Statement, rule_on
+from countersign.domain.decision import Background, Outcome, Ruling, Statement, rule_on
 from countersign.domain.directory import Person
-from countersign.domain.proposal import Approval, ApprovalStatus, Vote
+from countersign.domain.edit import Edit
+from countersign.domain.proposal import ApprovalStatus, Vote
 from countersign.domain.strict_json import check_text
-from countersign.ledger.approval_rows import find, newest, set_status
-from countersign.ledger.directory import load_persons
+from countersign.ledger.approval_rows import cast, find, newest, set_status
+from countersign.ledger.authority import load_persons
+from countersign.ledger.precedents import approved_by
 from countersign.ledger.store import Writing
-from countersign.ledger.tables import messages, statements, votes
+from countersign.ledger.tables import messages, statements
+from countersign.ports import Received
 
 _NO_STATEMENT = ""
 
 
-def decide(
-    writing: Writing, message_id: str, token: str, statement: Statement, signer: Person, transport: str, now: datetime
-) -> Outcome:
+def decide(writing: Writing, received: Received, signer: Person, edit: Edit | None) -> Outcome:
     """Rule on a verified statement in this transaction; as in ports.Approvals."""
-    check_text(token, "statement")
-    statement_hash = sha256_hex(token.encode())
-    writing.lock_operation(statement.operation)
-    recorded = _recorded(writing, statement.operation, message_id, statement_hash)
+    check_text(received.token, "statement")
+    statement, operation, now = received.statement, received.statement.operation, received.at
+    statement_hash = sha256_hex(received.token.encode())
+    writing.lock_operation(operation)
+    recorded = _recorded(writing, operation, received.message_id, statement_hash)
     if recorded is not None:
         return recorded
-    first = writing.insert_once(
-        statements, id=statement.id, hash=statement_hash, operation=statement.operation, seen_at=now
-    )
-    if first:
-        outcome = _ruled(writing, token, statement, signer, now)
+    if writing.insert_once(statements, id=statement.id, hash=statement_hash, operation=operation, seen_at=now):
+        outcome = _ruled(writing, received, signer, edit)
     else:
         outcome = _seen_before(writing, statement, statement_hash)
-    detail: dict[str, JsonValue] = {
-        "message_id": message_id, "transport": transport, "statement_id": statement.id,
-        "statement_hash": statement_hash, "approval_id": statement.approval_id,
-        "approval_version": statement.approval_version, "action_hash": statement.action_hash,
-        "decision": statement.decision, "comment_hash": statement.comment_hash,
-    }  # fmt: skip
-    if not _keep(writing, statement.operation, message_id, statement_hash, transport, outcome, now):
+    if not _keep(writing, operation, received.message_id, statement_hash, received.transport, outcome, now):
         # Only where there is no operation to lock can the same message have come twice at once.
-        return _recorded(writing, statement.operation, message_id, statement_hash) or outcome
-    _record(writing, statement.operation, signer.id, detail, outcome, now)
+        return _recorded(writing, operation, received.message_id, statement_hash) or outcome
+    _record(writing, operation, signer.id, _said(received, statement_hash), outcome, now)
     return outcome
 
 
@@ -64,34 +57,43 @@ def record_refusal(
     return outcome
 
 
-def _ruled(writing: Writing, token: str, statement: Statement, signer: Person, now: datetime) -> Outcome:
+def _ruled(writing: Writing, received: Received, signer: Person, edit: Edit | None) -> Outcome:
+    statement = received.statement
     approval = newest(writing.connection, writing.tenant, statement.operation)
-    voters = [vote.person for vote in approval.votes] if approval is not None else []
-    persons = load_persons(writing.connection, writing.tenant, voters)
-    outcome = rule_on(statement, signer, approval, persons, now)
-    if approval is None or outcome.ruling != Ruling.ACCEPTED:
+    state = writing.state_of(statement.operation)
+    over = approval is not None and approval.status == ApprovalStatus.PENDING and state is not None and state.terminal
+    if approval is None or over:
+        return Outcome(ruling=Ruling.NOTHING_PENDING)
+    # Two decisions of one person in two operations would each miss the other's amount.
+    writing.lock_person(signer.id)
+    persons = load_persons(writing.connection, writing.tenant, [signer.id, *(vote.person for vote in approval.votes)])
+    # As they are now: whoever was demoted since the signature was verified has nothing to say any more.
+    present = persons.get(signer.id, signer.model_copy(update={"roles": frozenset(), "active": False}))
+    action = approval.proposal.action if edit is None else edit.action
+    used = approved_by(writing.connection, present, action, received.at)
+    background = Background(persons=persons, now=received.at, assurance=received.assurance, used=used, edit=edit)
+    outcome = rule_on(statement, present, approval, background)
+    if outcome.ruling != Ruling.ACCEPTED:
         return outcome
-    if not _cast(writing, approval, token, statement, signer, now):
+    if not cast(writing, approval, _vote(received)):
         return Outcome(ruling=Ruling.ALREADY_VOTED, status=approval.status)
     if outcome.status is not None and outcome.status != approval.status:
-        set_status(writing, statement.approval_id, outcome.status)
+        set_status(writing, statement.approval_id, outcome.status, received.at)
     return outcome
 
 
-def _cast(
-    writing: Writing, approval: Approval, token: str, statement: Statement, signer: Person, now: datetime
-) -> bool:
-    """Insert the vote; False where the table's own rule of one vote per person forbids it (G03)."""
-    vote = Vote(
-        person=signer.id,
+def _vote(received: Received) -> Vote:
+    statement = received.statement
+    return Vote(
+        person=statement.person,
         decision=statement.decision,
+        assurance=received.assurance,
         statement_id=statement.id,
-        statement=token,
+        statement=received.token,
+        edited_action=statement.edited_action,
         comment_hash=statement.comment_hash,
-        decided_at=now,
+        decided_at=received.at,
     )
-    number = len(approval.votes) + 1
-    return writing.insert_once(votes, approval_id=statement.approval_id, person=signer.id, number=number, vote=vote)
 
 
 def _seen_before(writing: Writing, statement: Statement, statement_hash: str) -> Outcome:
@@ -106,6 +108,17 @@ def _seen_before(writing: Writing, statement: Statement, statement_hash: str) ->
     return Outcome(ruling=Ruling.REPLAY, detail=refused, status=status)
 
 
+def _said(received: Received, statement_hash: str) -> dict[str, JsonValue]:
+    statement = received.statement
+    said: dict[str, JsonValue] = {
+        "message_id": received.message_id, "transport": received.transport, "assurance": received.assurance,
+        "statement_id": statement.id, "statement_hash": statement_hash, "approval_id": statement.approval_id,
+        "approval_version": statement.approval_version, "action_hash": statement.action_hash,
+        "decision": statement.decision, "comment_hash": statement.comment_hash,
+    }  # fmt: skip
+    return {**said, "edited_action": statement.edited_action} if statement.edited_action else said
+
+
 def _record(
     writing: Writing, operation: str, subject: str, detail: dict[str, JsonValue], outcome: Outcome, now: datetime
 ) -> None:
@@ -113,10 +126,13 @@ def _record(
     if outcome.ruling != Ruling.ACCEPTED:
         writing.record("decision.refused", operation, subject, now, **ruled)
         return
-    writing.record("decision.accepted", operation, subject, now, **ruled)
-    if outcome.status in (ApprovalStatus.GRANTED, ApprovalStatus.REJECTED):
-        names = {name: detail[name] for name in ("approval_id", "approval_version", "action_hash", "statement_id")}
-        writing.record(f"approval.{outcome.status.value}", operation, subject, now, **names)
+    glass = detail["decision"] == "break_glass"
+    writing.record("break_glass.accepted" if glass else "decision.accepted", operation, subject, now, **ruled)
+    if outcome.status not in (None, ApprovalStatus.PENDING):
+        kept = ("approval_id", "approval_version", "action_hash", "statement_id", "edited_action")
+        names = {name: detail[name] for name in kept if name in detail}
+        kind = "break_glass" if glass else "approval"
+        writing.record(f"{kind}.{outcome.status.value}", operation, subject, now, **names)
 
 
 def _recorded(writing: Writing, operation: str, message_id: str, statement_hash: str) -> Outcome | None:

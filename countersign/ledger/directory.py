@@ -1,18 +1,44 @@
-"""Persons of tenants and their public keys; every change is recorded with who made it."""
+"""Who may do what in a tenant, and the two ways in which that changes: the first set-up, and governed actions (G13)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
-from pydantic import JsonValue
-from sqlalchemy import Column, ColumnElement, Connection, Row, func, select, update
+from sqlalchemy import Connection, select
 
-from countersign.domain.directory import Key, Person
-from countersign.domain.errors import Conflict
-from countersign.ledger.store import Store, Writing, absent
-from countersign.ledger.tables import audit_records, keys, operations, persons
+from countersign.domain.action import Action
+from countersign.domain.administration import (
+    ADMINISTRATION,
+    Authority,
+    DirectoryChange,
+    PolicyChange,
+    changed,
+    check_floor,
+    content,
+    entry_problems,
+    lockout,
+    present,
+    problems,
+)
+from countersign.domain.canonical import sha256_hex
+from countersign.domain.directory import Person
+from countersign.domain.errors import Drifted, InputRefused, NotAuthorised
+from countersign.domain.policy import Policy
+from countersign.ledger.authority import (
+    FIRST_SET_UP,
+    Mandate,
+    adopt,
+    load_adopted,
+    load_authority,
+    load_persons,
+    load_policies,
+    set_up_open,
+    write_persons,
+)
+from countersign.ledger.store import Store
+from countersign.ledger.tables import changes, set_ups
+from countersign.ports import Adopted
 
 
 class SqlDirectory:
@@ -23,92 +49,124 @@ class SqlDirectory:
 
     def person(self, tenant: str, person: str) -> Person | None:
         """The person, or nothing."""
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             return load_persons(connection, tenant, [person]).get(person)
 
     def persons(self, tenant: str) -> dict[str, Person]:
         """All of a tenant by id."""
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             return load_persons(connection, tenant)
 
+    def policies(self, tenant: str) -> dict[str, Policy]:
+        """The policies in force by name."""
+        with self._store.reading(tenant) as connection:
+            return load_policies(connection, tenant)
+
+    def adopted(self, tenant: str) -> Mapping[str, Adopted]:
+        """The same, with since when and by what right."""
+        with self._store.reading(tenant) as connection:
+            return load_adopted(connection, tenant)
+
+    def authority(self, tenant: str) -> Authority:
+        """Persons and policies as they are at one moment."""
+        with self._store.reading(tenant) as connection:
+            return load_authority(connection, tenant)
+
     def tenants(self) -> Sequence[str]:
-        """Every tenant with persons, operations, audit records or a checkpoint, by name: one cut off too."""
-        tables = (persons.c.tenant, operations.c.tenant, audit_records.c.tenant)
-        with self._store.reading() as connection:
-            found = {tenant for column in tables for tenant in _distinct(connection, column)}
-        return sorted(found | self._store.checkpoints.tenants())
+        """Every tenant that the ledger knows, or that has a checkpoint, by name: one whose records were cut off too."""
+        return sorted(self._store.tenants() | self._store.checkpoints.tenants())
 
-    def put_person(self, person: Person, subject: str, now: datetime) -> None:
-        """Insert or change roles and activity; as in ports.Directory."""
-        values = {"roles": person.roles, "active": person.active}
-        roles: list[JsonValue] = [*sorted(person.roles)]
-        with self._store.writing(person.tenant) as writing:
-            if not writing.insert_once(persons, id=person.id, **values):
-                stored = _lock(writing, person.id)
-                if (stored.roles, stored.active) == (person.roles, person.active):
-                    return
-                writing.connection.execute(update(persons).where(_is(person.tenant, person.id)).values(**values))
-            writing.record(
-                "directory.person_changed", "", subject, now, person=person.id, roles=roles, active=person.active
-            )
+    def set_up_open(self, tenant: str) -> bool:
+        """Whether the tenant's first set-up is still open; also for a tenant that nobody knows."""
+        with self._store.reading(tenant) as connection:
+            return set_up_open(connection, tenant)
 
-    def add_key(self, tenant: str, person: str, key: Key, subject: str, now: datetime) -> None:
-        """Register a public key once; as in ports.Directory."""
+    def set_up(self, tenant: str, change: DirectoryChange, subject: str, now: datetime) -> None:
+        """Make a change directly while the set-up is open; as in ports.Directory."""
         with self._store.writing(tenant) as writing:
-            stored = _lock(writing, person)
-            if stored.key(key.id) == key:
-                return
-            if not writing.insert_once(keys, id=key.id, person=person, key=key):
-                raise Conflict(f"key id {key.id} is taken in tenant {tenant}; choose another id for the new key")
-            names = {"person": person, "key_id": key.id}
-            writing.record("directory.key_added", "", subject, now, **names, public_key=key.public_key)
+            writing.lock_directory()
+            _check_open(writing.connection, tenant)
+            authority = load_authority(writing.connection, tenant)
+            _refuse(entry_problems(change, authority.persons))
+            mandate = Mandate(FIRST_SET_UP, subject, now)
+            write_persons(writing, authority.persons, changed(authority, change, now), mandate)
 
-    def revoke_key(self, tenant: str, person: str, key_id: str, subject: str, now: datetime) -> None:
-        """Revoke from `now` on; a key that is revoked already stays as it is."""
+    def adopt(self, tenant: str, policies: Sequence[Policy], subject: str, now: datetime) -> None:
+        """Put policies in force while the set-up is open; as in ports.Directory.
+
+        Raises:
+            ConfigurationRefused: changes of authority would need less than two persons.
+        """
         with self._store.writing(tenant) as writing:
-            key = _lock(writing, person).key(key_id)
-            if key is None:
-                raise absent("key", key_id)
-            if key.revoked_at is not None:
+            writing.lock_directory()
+            _check_open(writing.connection, tenant)
+            present = load_policies(writing.connection, tenant)
+            for policy in policies:
+                check_floor(policy)
+                if present.get(policy.policy) != policy:
+                    adopt(writing, policy, Mandate(FIRST_SET_UP, subject, now), replacing=True)
+
+    def close_set_up(self, tenant: str, subject: str, now: datetime) -> bool:
+        """End the first set-up; as in ports.Directory."""
+        with self._store.writing(tenant) as writing:
+            writing.lock_directory()
+            if not set_up_open(writing.connection, tenant):
+                return False
+            authority = load_authority(writing.connection, tenant)
+            _refuse(lockout(authority.persons, authority.policies.get(ADMINISTRATION), now))
+            writing.insert_once(set_ups)
+            Mandate(FIRST_SET_UP, subject, now).record(writing, "set_up.closed")
+        return True
+
+    def apply(self, tenant: str, change: DirectoryChange | PolicyChange, action: Action, now: datetime) -> None:
+        """Make a governed change once; as in ports.Directory.
+
+        Raises:
+            NotAuthorised: the action is another tenant's, or not about this very change.
+        """
+        if (tenant, sha256_hex(content(change))) != (action.tenant, action.content_hash):
+            raise NotAuthorised("not_this_action", f"the action of operation {action.operation} is not of this change")
+        with self._store.writing(tenant) as writing:
+            writing.lock_directory()
+            if not writing.insert_once(changes, key=action.idempotency_key()):
                 return
-            revoked = key.model_copy(update={"revoked_at": now})
-            is_it = (keys.c.tenant == tenant) & (keys.c.id == key_id)
-            writing.connection.execute(update(keys).where(is_it).values(key=revoked))
-            writing.record("directory.key_revoked", "", subject, now, person=person, key_id=key_id)
+            authority = load_authority(writing.connection, tenant)
+            _check_still_there(change, authority, action)
+            _refuse(problems(change, authority, now))
+            mandate = Mandate(action.operation, "gateway", now, action.operation)
+            if isinstance(change, PolicyChange):
+                adopt(writing, change.policy, mandate)
+            else:
+                write_persons(writing, authority.persons, changed(authority, change, now), mandate)
+
+    def applied(self, tenant: str, key: str) -> bool:
+        """Whether the change of that idempotency key was made."""
+        made = select(changes.c.key).where(changes.c.tenant == tenant, changes.c.key == key)
+        with self._store.reading(tenant) as connection:
+            return connection.execute(made).first() is not None
 
 
-def load_persons(connection: Connection, tenant: str, only: Collection[str] | None = None) -> dict[str, Person]:
-    """Persons of a tenant with their keys by id: all, or those named in `only`."""
-    found, owned = select(persons).where(persons.c.tenant == tenant), select(keys).where(keys.c.tenant == tenant)
-    if only is not None:
-        found, owned = found.where(persons.c.id.in_(only)), owned.where(keys.c.person.in_(only))
-    held: dict[str, list[Key]] = {}
-    for row in connection.execute(owned):
-        held.setdefault(row.person, []).append(row.key)
-    # Sorted here: PostgreSQL's order of names depends on how the database was made.
-    rows = sorted(connection.execute(found), key=lambda row: row.id)
-    return {row.id: _person(tenant, row, held.get(row.id, [])) for row in rows}
+def _check_open(connection: Connection, tenant: str) -> None:
+    if not set_up_open(connection, tenant):
+        raise NotAuthorised(
+            "set_up_closed",
+            f"tenant {tenant}: its first set-up is closed; ask for the change as an operation of the case "
+            f"{ADMINISTRATION!r}, which two administrators approve",
+        )
 
 
-def _person(tenant: str, row: Row[Any], held: list[Key]) -> Person:
-    in_order = tuple(sorted(held, key=lambda key: key.id))
-    return Person(tenant=tenant, id=row.id, roles=row.roles, keys=in_order, active=row.active)
+def _refuse(found: Iterable[str]) -> None:
+    sentences = tuple(found)
+    if sentences:
+        raise InputRefused("; ".join(sentences))
 
 
-def _lock(writing: Writing, person: str) -> Person:
-    where = _is(writing.tenant, person)
-    if writing.connection.execute(select(persons.c.id).where(where).with_for_update()).first() is None:
-        raise absent("person", person)
-    return load_persons(writing.connection, writing.tenant, [person])[person]
-
-
-def _is(tenant: str, person: str) -> ColumnElement[bool]:
-    return (persons.c.tenant == tenant) & (persons.c.id == person)
-
-
-def _distinct(connection: Connection, column: Column[Any]) -> Iterator[str]:
-    """The different values of an index's first column, one look-up each; SELECT DISTINCT would read every record."""
-    value = connection.execute(select(func.min(column))).scalar()
-    while value is not None:
-        yield value
-        value = connection.execute(select(func.min(column)).where(column > value)).scalar()
+def _check_still_there(change: DirectoryChange | PolicyChange, authority: Authority, action: Action) -> None:
+    found = sha256_hex(present(change, authority))
+    if found != action.evidence_hash:
+        raise Drifted(
+            "authority_changed",
+            "what the change is about was changed since it was proposed",
+            expected=action.evidence_hash,
+            found=found,
+        )

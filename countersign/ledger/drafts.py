@@ -43,7 +43,7 @@ class SqlDrafts:
 
     def get(self, tenant: str, operation: str, version: int) -> Draft:
         """That version, or NotFound."""
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             is_it = _is(drafts, tenant, operation, version)
             draft: Draft | None = connection.execute(select(drafts.c.draft).where(is_it)).scalar()
         if draft is None:
@@ -53,22 +53,28 @@ class SqlDrafts:
     def written(self, tenant: str, operation: str, version: int) -> Written | None:
         """That version with the model that wrote it, or nothing."""
         columns = select(drafts.c.draft, drafts.c.model)
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             row = connection.execute(columns.where(_is(drafts, tenant, operation, version))).first()
         return None if row is None else Written(draft=row.draft, model=row.model)
 
     def passed(self, tenant: str, operation: str, version: int) -> bool:
         """Whether its latest checks found nothing and its latest grade is satisfied; neither may lack."""
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             checked = _latest(connection, draft_checks, tenant, operation, version)
             graded = _latest(connection, draft_grades, tenant, operation, version)
         if checked is None or graded is None:
             return False
         return not checked.violations and graded.grade.verdict == Verdict.SATISFIED
 
+    def grade(self, tenant: str, operation: str, version: int) -> Grade | None:
+        """The version's latest grade, or nothing."""
+        with self._store.reading(tenant) as connection:
+            graded = _latest(connection, draft_grades, tenant, operation, version)
+        return None if graded is None else graded.grade
+
     def feedback(self, tenant: str, operation: str, version: int) -> tuple[str, ...]:
         """What the checks and the latest grade said of a version, a line each."""
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             checked = _latest(connection, draft_checks, tenant, operation, version)
             graded = _latest(connection, draft_grades, tenant, operation, version)
         violations: tuple[Violation, ...] = () if checked is None else checked.violations

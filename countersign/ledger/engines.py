@@ -20,7 +20,7 @@ WAIT_SECONDS = 30
 """How long one transaction waits for another before the ledger counts as unavailable."""
 
 READ_ONLY = "countersign_read_only"
-"""Execution option of transactions that only read."""
+"""Execution option of SQLite transactions that only read."""
 
 _SQLITE_WORDS = {
     "SQLITE_BUSY": f"is in use by another program for more than {WAIT_SECONDS} s; end that program or try again",
@@ -35,7 +35,7 @@ _POSTGRES_WORDS = {
     "25006": "is read-only; connect to the primary server",
     "28": "does not let this user in; check user and password in DATABASE_URL",
     "3D000": "is not there; create it or check its name in DATABASE_URL",
-    "42501": "does not give this user the right; grant it on the ledger's tables",
+    "42501": "does not give this user the right, or the row is another tenant's; grant it on the ledger's tables",
     "53": "has no room or connections left; make room and repeat the step",
     "55P03": f"is locked by another program for more than {WAIT_SECONDS} s; end that program or try again",
     "57P": "is shutting down or starting; try again",
@@ -60,6 +60,13 @@ def make_engine(url: str) -> Engine:
     raise ConfigurationRefused(
         f"DATABASE_URL: {parsed.render_as_string()!r} is not supported; use sqlite:///path or postgresql://host/name"
     )
+
+
+def reading_engine(engine: Engine) -> Engine:
+    """The same connections for transactions that only read, each at one moment, whatever is written meanwhile."""
+    if engine.name == "sqlite":
+        return engine.execution_options(**{READ_ONLY: True})
+    return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
 
 @contextmanager

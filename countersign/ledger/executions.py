@@ -17,7 +17,7 @@ from countersign.domain.proposal import Approval, ApprovalStatus
 from countersign.ledger.approval_rows import find, set_status
 from countersign.ledger.columns import moment_text
 from countersign.ledger.store import Store, Writing, absent
-from countersign.ledger.tables import executions
+from countersign.ledger.tables import approvals, executions
 
 
 class SqlExecutions:
@@ -32,7 +32,7 @@ class SqlExecutions:
         The row then says INTENDED, whatever is returned: a holder that is killed leaves something to be looked up.
 
         Raises:
-            Conflict: also where the approval, as the ledger has it now, is not granted.
+            Conflict: also where the approval, as the ledger has it now, is not granted, or the operation has ended.
         """
         proposal = approval.proposal
         with self._store.writing(proposal.tenant) as writing:
@@ -40,6 +40,7 @@ class SqlExecutions:
             stored = _find(writing.connection, proposal.tenant, key)
             if stored is not None and stored.status == ExecutionStatus.EXECUTED:
                 return stored
+            writing.lock_running_operation(proposal.operation)
             _check_grant(writing, approval)
             _check_no_other(writing, proposal.operation, key)
             if stored is not None:
@@ -68,17 +69,33 @@ class SqlExecutions:
         changes = {"status": ExecutionStatus.UNKNOWN, "reason": reason}
         return self._end(execution.model_copy(update=changes), "effect.unknown", {"reason": reason}, now)
 
-    def refused(self, tenant: str, operation: str, approval_id: str, reason: str, now: datetime) -> None:
+    def refused(
+        self, tenant: str, operation: str, approval_id: str, reason: str, now: datetime, *, alarm: bool
+    ) -> None:
         """Record that the gateway refused; each attempt that is refused leaves its own record (G47)."""
         with self._store.writing(tenant) as writing:
-            writing.record("effect.refused", operation, "gateway", now, approval_id=approval_id, reason=reason)
+            for kind in ("effect.refused", "alarm.raised") if alarm else ("effect.refused",):
+                writing.record(kind, operation, "gateway", now, approval_id=approval_id, reason=reason)
 
     def get(self, tenant: str, operation: str) -> Execution | None:
         """The operation's latest execution: the one that was claimed last."""
         query = select(executions).where(executions.c.tenant == tenant, executions.c.operation == operation)
-        with self._store.reading() as connection:
-            row = connection.execute(query.order_by(executions.c.turn.desc()).limit(1)).first()
+        with self._store.reading(tenant) as connection:
+            row = connection.execute(query.order_by(executions.c.number.desc()).limit(1)).first()
         return None if row is None else _execution(row)
+
+    def at_target(self, tenant: str, target: str) -> Receipt | None:
+        """What was executed last at an action's target; as in ports.Executions."""
+        its = (executions.c.tenant == approvals.c.tenant) & (executions.c.approval_id == approvals.c.approval_id)
+        query = select(executions.c.receipt).join(approvals, its).where(
+            approvals.c.tenant == tenant,
+            approvals.c.target == target,
+            executions.c.status == ExecutionStatus.EXECUTED.value,
+        )  # fmt: skip
+        latest = query.order_by(approvals.c.changed_at.desc(), approvals.c.approval_id.desc()).limit(1)
+        with self._store.reading(tenant) as connection:
+            receipt: Receipt | None = connection.execute(latest).scalar()
+        return receipt
 
     def _end(self, ended: Execution, kind: str, detail: dict[str, JsonValue], now: datetime) -> Execution:
         with self._store.writing(ended.tenant) as writing:
@@ -92,7 +109,7 @@ class SqlExecutions:
             ended = ended.model_copy(update={"claimed_until": min(now, stored.claimed_until)})
             _write(writing, ended)
             if ended.status == ExecutionStatus.EXECUTED:
-                set_status(writing, stored.approval_id, ApprovalStatus.CONSUMED)
+                set_status(writing, stored.approval_id, ApprovalStatus.CONSUMED, now)
             writing.record(kind, ended.operation, "gateway", now, **{**_names(ended), **detail})
         return ended
 
@@ -149,11 +166,11 @@ def _claimed(approval: Approval, key: str, before: Execution | None, until: date
 
 def _write_claim(writing: Writing, claimed: Execution, *, first: bool) -> None:
     of_operation = (executions.c.tenant == claimed.tenant) & (executions.c.operation == claimed.operation)
-    turn = writing.connection.execute(select(func.max(executions.c.turn)).where(of_operation)).scalar() or 0
+    latest = writing.connection.execute(select(func.max(executions.c.number)).where(of_operation)).scalar() or 0
     intended = claimed.model_copy(update={"status": ExecutionStatus.INTENDED})
     if not first:
-        _write(writing, intended, turn=turn + 1)
-    elif not writing.insert_once(executions, **_columns(intended), turn=turn + 1):
+        _write(writing, intended, number=latest + 1)
+    elif not writing.insert_once(executions, **_columns(intended), number=latest + 1):
         raise Conflict(f"action {claimed.action_hash} of operation {claimed.operation} has another key already")
 
 
@@ -198,5 +215,5 @@ def _find(connection: Connection, tenant: str, key: str) -> Execution | None:
 
 
 def _execution(row: Row[Any]) -> Execution:
-    fields = {name: value for name, value in row._mapping.items() if name != "turn"}
+    fields = {name: value for name, value in row._mapping.items() if name != "number"}
     return Execution.model_validate({**fields, "status": ExecutionStatus(row.status)})

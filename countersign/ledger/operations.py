@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, select, update
 
 from countersign.domain.canonical import sha256_hex
-from countersign.domain.errors import Conflict
+from countersign.domain.errors import Conflict, NotAuthorised
 from countersign.domain.operation import Operation
 from countersign.domain.state import State
+from countersign.ledger.authority import set_up_open
 from countersign.ledger.store import Store, Writing, absent
 from countersign.ledger.tables import operations
 
@@ -26,6 +27,7 @@ class SqlOperations:
         """Insert once (audit `operation.registered`); of two at a time, the second is compared with the first."""
         fields = operation.model_dump(exclude={"tenant"})
         with self._store.writing(operation.tenant) as writing:
+            _check_set_up(writing)
             if writing.insert_once(operations, **fields):
                 _record_registration(writing, operation)
                 return operation
@@ -35,13 +37,13 @@ class SqlOperations:
 
     def get(self, tenant: str, operation: str) -> Operation:
         """The stored one, or NotFound."""
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             return _stored(connection, tenant, operation)
 
     def list(self, tenant: str) -> Sequence[Operation]:
         """All of a tenant, newest first; by name where two are of the same instant."""
         query = select(operations).where(operations.c.tenant == tenant)
-        with self._store.reading() as connection:
+        with self._store.reading(tenant) as connection:
             found = [_operation(row) for row in connection.execute(query)]
         # Sorted here: PostgreSQL's order of names depends on how the database was made.
         by_name = sorted(found, key=lambda one: one.operation)
@@ -63,6 +65,14 @@ class SqlOperations:
             changed = update(operations).where(_is(tenant, operation)).values(state=state.value, reason=reason)
             writing.connection.execute(changed)
             writing.record(f"run.{state.value.lower()}", operation, "run", now, reason=reason)
+
+
+def _check_set_up(writing: Writing) -> None:
+    if set_up_open(writing.connection, writing.tenant):
+        raise NotAuthorised(
+            "set_up_open",
+            f"tenant {writing.tenant}: its first set-up is open, so nobody can say yet who may decide; close it first",
+        )
 
 
 def _record_registration(writing: Writing, operation: Operation) -> None:

@@ -46,6 +46,10 @@ class SqlLedger:
         """As in ports.Ledger."""
         self._store.check_writable()
 
+    def tenants_walled(self) -> bool:
+        """As in ports.Ledger."""
+        return self._store.walled()
+
     def close(self) -> None:
         """Give back all connections."""
         self._store.engine.dispose()

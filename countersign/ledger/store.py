@@ -1,31 +1,33 @@
 """Transactions of the ledger: each holds a change and its audit records together, or nothing at all (G45).
 
-Every part of the ledger goes through here, so that no part can change something without a record.
+Every part of the ledger goes through here, so that no part can change something without a record, nor touch another
+tenant's rows: on PostgreSQL each transaction is of one tenant, and row level security shows it no other (G09).
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, Engine, Table, func, select
+from sqlalchemy import Connection, Engine, Table, func, literal, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from countersign.domain.audit import GENESIS, AuditRecord, link
 from countersign.domain.canonical import canonical_bytes
-from countersign.domain.errors import NotFound
+from countersign.domain.errors import Conflict, NotFound
 from countersign.domain.identity import checked_name
+from countersign.domain.state import State
 from countersign.domain.strict_json import check_text
 from countersign.domain.values import Sha256
 from countersign.ledger.checkpoints import Checkpoints
-from countersign.ledger.columns import moment_text
-from countersign.ledger.engines import READ_ONLY, in_plain_words
-from countersign.ledger.tables import audit_records, documents, operations
+from countersign.ledger.columns import PlainText, moment_text
+from countersign.ledger.engines import in_plain_words, reading_engine
+from countersign.ledger.tables import audit_records, documents, operations, tenants, walled
 
 Fact = dict[str, Any]
 
@@ -33,8 +35,8 @@ Fact = dict[str, Any]
 class Writing:
     """One open writing transaction of one tenant.
 
-    Locks are taken in one order, so that none waits for the other in a circle: the operation (or person) first, the
-    tenant's chain last, when everything else is done.
+    Locks are taken in one order, so that none waits for the other in a circle: the operation or the directory first,
+    then the openings or a deciding person, the tenant's chain last, when everything else is done.
     """
 
     def __init__(self, connection: Connection, tenant: str) -> None:
@@ -46,8 +48,8 @@ class Writing:
 
     def insert_once(self, table: Table, **values: Any) -> bool:
         """Insert a row of this tenant; False where a unique key is taken, also by a transaction that just won."""
-        insert = postgresql.insert if self.connection.dialect.name == "postgresql" else sqlite.insert
-        statement = insert(table).values(tenant=self.tenant, **values).on_conflict_do_nothing()
+        insert = _insert(self.connection)(table).values(tenant=self.tenant, **values)
+        statement = insert.on_conflict_do_nothing()
         return self.connection.execute(statement.returning(table.c.tenant)).first() is not None
 
     def lock_operation(self, operation: str) -> bool:
@@ -60,6 +62,31 @@ class Writing:
         """The same, or NotFound."""
         if not self.lock_operation(operation):
             raise absent("operation", operation)
+
+    def lock_running_operation(self, operation: str) -> None:
+        """The same; Conflict where it has ended: nothing is asked, decided or done for it any more."""
+        self.lock_known_operation(operation)
+        state = self.state_of(operation)
+        if state is not None and state.terminal:
+            raise Conflict(f"operation {operation} has ended as {state.value}; ask anew under another id")
+
+    def state_of(self, operation: str) -> State | None:
+        """Where the operation's run stands, as the ledger has it; nothing where there is no such operation."""
+        is_it = (operations.c.tenant == self.tenant) & (operations.c.operation == operation)
+        state: str | None = self.connection.execute(select(operations.c.state).where(is_it)).scalar()
+        return None if state is None else State(state)
+
+    def lock_directory(self) -> None:
+        """Until the end of the transaction nobody else changes this tenant's persons, keys, policies or set-up."""
+        _lock(self.connection, "directory", self.tenant)
+
+    def lock_openings(self) -> None:
+        """Until the end of the transaction nobody else opens an approval of this tenant."""
+        _lock(self.connection, "openings", self.tenant)
+
+    def lock_person(self, person: str) -> None:
+        """Until the end of the transaction no other decision of this person is ruled on, in whatever operation."""
+        _lock(self.connection, "person", self.tenant, person)
 
     def record(self, type: str, operation: str, subject: str, now: datetime, /, **detail: JsonValue) -> None:
         """Have an audit record written at the end of this transaction; fields as in AuditRecord."""
@@ -77,13 +104,19 @@ class Store:
         self.checkpoints = checkpoints
         # SQLite's own waiting polls and is unfair; threads of one process queue up here first.
         self._turn: AbstractContextManager[Any] = threading.Lock() if engine.name == "sqlite" else nullcontext()
-        self._reader = engine.execution_options(**{READ_ONLY: True})
+        self._reader = reading_engine(engine)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """One consistent look at the database, which waits for no writer."""
+    def reading(self, tenant: str) -> Iterator[Connection]:
+        """One consistent look at what the tenant has, which waits for no writer."""
         with in_plain_words(self.engine), self._reader.begin() as connection:
+            _enter(connection, tenant)
             yield connection
+
+    def tenants(self) -> frozenset[str]:
+        """Every tenant that has an audit record, or had one: the one thing that is read across tenants."""
+        with in_plain_words(self.engine), self._reader.begin() as connection:
+            return frozenset(connection.execute(select(tenants.c.name)).scalars())
 
     @contextmanager
     def writing(self, tenant: str) -> Iterator[Writing]:
@@ -96,6 +129,7 @@ class Store:
         """
         with in_plain_words(self.engine), self._turn, self.engine.begin() as connection:
             writing = Writing(connection, checked_name(tenant))
+            _enter(connection, tenant)
             yield writing
             records = self._append(writing) if writing.facts else []
         writing.records = records
@@ -106,13 +140,25 @@ class Store:
         """Write something and take it back; Unavailable, with the reason, where that fails."""
         with in_plain_words(self.engine), self._turn, self.engine.connect() as connection:
             attempt = connection.begin()
+            _enter(connection, "doctor")
             Writing(connection, "doctor").insert_once(documents, sha256="", data=b"")
             attempt.rollback()
 
+    def walled(self) -> bool:
+        """As in ports.Ledger."""
+        if self.engine.name != "postgresql":
+            return True
+        with in_plain_words(self.engine), self._reader.begin() as connection:
+            holds = (select(func.row_security_active(table.name)) for table in walled)
+            return all(connection.execute(each).scalar_one() for each in holds)
+
     def _append(self, writing: Writing) -> list[AuditRecord]:
         connection, tenant = writing.connection, writing.tenant
-        _lock_chain(connection, tenant)
+        _lock(connection, "chain", tenant)
         count, head = _head(connection, tenant)
+        if count == 0:
+            name = _insert(connection)(tenants).values(name=tenant)
+            connection.execute(name.on_conflict_do_nothing())
         self.checkpoints.confirm(tenant, count, head, lambda sequence: _hash_at(connection, tenant, sequence))
         records: list[AuditRecord] = []
         for fact in writing.facts:
@@ -129,10 +175,20 @@ def absent(kind: str, name: object) -> NotFound:
     return NotFound(f"{kind} {str(name)[:120]!r} is not there; check its name and the tenant")
 
 
-def _lock_chain(connection: Connection, tenant: str) -> None:
-    # SQLite has one writer anyway. A number made from the name will do: two tenants that share one just wait in turn.
+def _insert(connection: Connection) -> Callable[[Table], Any]:
+    return postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+
+
+def _enter(connection: Connection, tenant: str) -> None:
+    """Until the end of the transaction the database shows and takes this tenant's rows alone."""
     if connection.dialect.name == "postgresql":
-        number = int.from_bytes(hashlib.sha256(tenant.encode()).digest()[:8], signed=True)
+        connection.execute(select(func.set_config("countersign.tenant", literal(tenant, PlainText), True)))
+
+
+def _lock(connection: Connection, *what: str) -> None:
+    # SQLite has one writer anyway. A number made from the names will do: two that share one just wait in turn.
+    if connection.dialect.name == "postgresql":
+        number = int.from_bytes(hashlib.sha256(canonical_bytes([*what])).digest()[:8], signed=True)
         connection.execute(select(func.pg_advisory_xact_lock(number)))
 
 

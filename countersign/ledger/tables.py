@@ -5,12 +5,13 @@ Whole frozen values lie as JSON text in one column; beside it stand only the col
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, ForeignKeyConstraint, LargeBinary, MetaData, Table, UniqueConstraint
+from sqlalchemy import Boolean, Column, ForeignKeyConstraint, Index, LargeBinary, MetaData, Table, UniqueConstraint
 
 from countersign.domain.decision import Outcome
-from countersign.domain.directory import Key, Role
+from countersign.domain.directory import Key, Limit, Role
 from countersign.domain.draft import Draft, Violation
 from countersign.domain.execution import Receipt
+from countersign.domain.policy import Policy
 from countersign.domain.proposal import Proposal, Vote
 from countersign.domain.rubric import Grade
 from countersign.ledger.columns import Count, Frozen, Moment, PlainText
@@ -20,6 +21,7 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
         "fk": "fk_%(table_name)s_%(referred_table_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     }
 )
 
@@ -33,6 +35,10 @@ def _count(name: str, *, key: bool = False) -> Column[int]:
 
 
 installation = Table("installation", metadata, _count("id", key=True), _text("name"))
+
+tenants = Table("tenants", metadata, _text("name", key=True))
+"""Names alone, and the one table without row level security: whoever verifies all chains has to know whose there are.
+A name is written with the tenant's first audit record."""
 
 audit_records = Table(
     "audit_records",
@@ -64,6 +70,7 @@ persons = Table(
     _text("id", key=True),
     Column("roles", Frozen(frozenset[Role]), nullable=False),
     Column("active", Boolean(create_constraint=False), nullable=False),
+    Column("limits", Frozen(tuple[Limit, ...]), nullable=False),
 )
 
 keys = Table(
@@ -72,9 +79,30 @@ keys = Table(
     _text("tenant", key=True),
     _text("id", key=True),
     _text("person"),
+    _text("public_key"),
     Column("key", Frozen(Key), nullable=False),
     ForeignKeyConstraint(["tenant", "person"], ["persons.tenant", "persons.id"]),
+    # One private key never speaks for two persons (G04).
+    Index(None, "tenant", "public_key", unique=True),
 )
+
+policies = Table(
+    "policies",
+    metadata,
+    _text("tenant", key=True),
+    _text("name", key=True),
+    _count("version", key=True),
+    Column("policy", Frozen(Policy), nullable=False),
+    Column("adopted_at", Moment, nullable=False),
+    _text("basis"),
+)
+"""Every policy that was ever in force; of one name the highest version is."""
+
+set_ups = Table("set_ups", metadata, _text("tenant", key=True))
+"""The tenants whose first set-up is over; the audit says since when."""
+
+changes = Table("changes", metadata, _text("tenant", key=True), _text("key", key=True))
+"""The governed changes of persons, keys and policies that were made, by the action's idempotency key."""
 
 operations = Table(
     "operations",
@@ -154,6 +182,18 @@ approvals = Table(
     Column("proposal", Frozen(Proposal), nullable=False),
     _text("view"),
     Column("opened_at", Moment, nullable=False),
+    Column("changed_at", Moment, nullable=False),
+    _text("void_reason"),
+    _text("likeness"),
+    _text("tool"),
+    _text("target"),
+    Column("currency", PlainText, nullable=True),
+    Column("minor", Count, nullable=True),
+    # In which order the tenant's approvals were opened, as the ledger saw it: runs' clocks do not agree that well.
+    Index(None, "tenant", "number", unique=True),
+    Index(None, "tenant", "likeness"),
+    Index(None, "tenant", "tool", "currency"),
+    Index(None, "tenant", "target"),
     UniqueConstraint("tenant", "operation", "run_id", "approval_version"),
     UniqueConstraint("tenant", "operation", "number"),
     _of_operation(),
@@ -166,7 +206,9 @@ votes = Table(
     _text("approval_id", key=True),
     _text("person", key=True),
     _count("number"),
+    Column("decided_at", Moment, nullable=False),
     Column("vote", Frozen(Vote), nullable=False),
+    Index(None, "tenant", "person"),
     UniqueConstraint("tenant", "approval_id", "number"),
     ForeignKeyConstraint(["tenant", "approval_id"], ["approvals.tenant", "approvals.approval_id"]),
 )
@@ -203,12 +245,16 @@ executions = Table(
     _text("action_hash"),
     _text("status"),
     _count("attempt"),
-    _count("turn"),
+    _count("number"),
     Column("claimed_until", Moment, nullable=False),
     Column("receipt", Frozen(Receipt), nullable=True),
     _text("reason"),
     UniqueConstraint("tenant", "operation", "action_hash"),
-    UniqueConstraint("tenant", "operation", "turn"),
+    # In which order the operation's executions were claimed; claimed again, one is the latest once more.
+    Index(None, "tenant", "operation", "number", unique=True),
     _of_operation(),
     ForeignKeyConstraint(["tenant", "approval_id"], ["approvals.tenant", "approvals.approval_id"]),
 )
+
+walled = tuple(table for table in metadata.sorted_tables if "tenant" in table.c)
+"""The tables under row level security on PostgreSQL: all that hold anything of a tenant."""

@@ -11,6 +11,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from countersign.domain.curve import is_public_key
 from countersign.domain.errors import Conflict, InputRefused, NotFound, Unavailable
 
 
@@ -22,14 +23,10 @@ def public_text(key: Ed25519PrivateKey | Ed25519PublicKey) -> str:
 
 
 def public_key(text: str) -> Ed25519PublicKey:
-    """The inverse of `public_text`; InputRefused for anything else, other spellings of the same key included."""
-    try:
-        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True))
-    except (ValueError, UnsupportedAlgorithm):
-        raise InputRefused(f"public key {text[:60]!r} is not 32 bytes in base64url") from None
-    if public_text(key) != text:
-        raise InputRefused(f"public key {text[:60]!r} is not in plain base64url without padding")
-    return key
+    """The inverse of `public_text`; InputRefused for anything else, other spellings and weak points included."""
+    if not is_public_key(text):
+        raise InputRefused(f"public key {text[:60]!r} is not the plain base64url of an Ed25519 key of its holder's own")
+    return Ed25519PublicKey.from_public_bytes(base64.urlsafe_b64decode(text + "="))
 
 
 def new_key_file(path: Path) -> Ed25519PrivateKey:

@@ -21,6 +21,7 @@ from countersign.domain.directory import Person
 from countersign.domain.errors import InputRefused, StatementRefused
 from countersign.domain.operation import RequestStatement
 from countersign.domain.strict_json import parse
+from countersign.domain.values import first_problem
 from countersign.signing.keys import public_key
 
 DECISION = "decision+jwt"
@@ -30,7 +31,9 @@ LEEWAY = timedelta(seconds=60)
 """How far a signer's clock may be ahead of ours."""
 _COMMON_CLAIMS = frozenset({"aud", "sub", "tenant", "operation", "iat", "jti"})
 _REQUEST_CLAIMS = _COMMON_CLAIMS | {"request_hash"}
-_APPROVAL_CLAIMS = frozenset({"approval_id", "approval_version", "action_hash", "decision", "comment_hash"})
+_APPROVAL_CLAIMS = frozenset(
+    {"approval_id", "approval_version", "action_hash", "decision", "edited_action", "comment_hash"}
+)
 _DECISION_CLAIMS = _COMMON_CLAIMS | _APPROVAL_CLAIMS | {"exp"}
 _COMPACT = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+")
 
@@ -44,6 +47,7 @@ def sign_decision(statement: Statement, key: Ed25519PrivateKey) -> str:
         "approval_version": statement.approval_version,
         "action_hash": statement.action_hash,
         "decision": statement.decision,
+        "edited_action": statement.edited_action,
         "comment_hash": statement.comment_hash,
     }
     return _sign(claims, DECISION, statement.key_id, key)
@@ -154,13 +158,14 @@ def _decision(header: dict[str, Any], claims: dict[str, Any]) -> Statement:
             approval_version=claims["approval_version"],
             action_hash=claims["action_hash"],
             decision=claims["decision"],
+            edited_action=claims["edited_action"],
             comment_hash=claims["comment_hash"],
             issued_at=_instant(claims["iat"]),
             expires_at=_instant(claims["exp"]),
             id=claims["jti"],
         )
     except ValidationError as error:
-        raise StatementRefused("claims", f"the statement's claims are wrong: {_first(error)}") from None
+        raise StatementRefused("claims", f"the statement's claims are wrong: {first_problem(error)}") from None
 
 
 def _request(header: dict[str, Any], claims: dict[str, Any]) -> RequestStatement:
@@ -177,7 +182,7 @@ def _request(header: dict[str, Any], claims: dict[str, Any]) -> RequestStatement
             id=claims["jti"],
         )
     except ValidationError as error:
-        raise StatementRefused("claims", f"the statement's claims are wrong: {_first(error)}") from None
+        raise StatementRefused("claims", f"the statement's claims are wrong: {first_problem(error)}") from None
 
 
 def _check_claims(claims: dict[str, Any], wanted: frozenset[str]) -> None:
@@ -222,8 +227,3 @@ def _instant(seconds: Any) -> datetime:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         raise StatementRefused("claims", "the statement's times are beyond any calendar") from None
-
-
-def _first(error: ValidationError) -> str:
-    detail = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
-from activities.interfaces import ProposeOrder, RunPlan, StateRecord, StepOrder
+from activities.interfaces import ProposeOrder, StateRecord, StepOrder
 from activities.opening import OpeningSteps
 from activities.proposing import ProposingSteps
 from countersign import bootstrap
-from countersign.cases.report import case
 from countersign.domain.draft import Claim, Draft
-from countersign.domain.identity import workflow_id
 from countersign.domain.state import State
 from tests.support.installation import Installation
 
@@ -39,15 +35,12 @@ def test_a_draft_without_checks_and_grade_in_the_ledger_is_not_proposed(sqlite_i
     installation.ledger.drafts.save_checks("acme", "op-1", 1, (), now)
     settings = installation.settings
     proposing = ProposingSteps(
-        installation.ledger,
-        bootstrap.load_policies(settings)[case.POLICY],
-        bootstrap.load_rubric(settings),
-        bootstrap.load_channels(settings),
-        settings.environment,
+        installation.ledger, bootstrap.cases(settings, installation.ledger), bootstrap.load_rubric(settings)
     )
     step = StepOrder(tenant="acme", operation="op-1", run_id="r", draft_version=1)
+    order = ProposeOrder(step=step, approval_version=1, draft_model="d", grade_model="g", now=now)
     with pytest.raises(ApplicationError) as refused:
-        proposing.propose(ProposeOrder(step=step, approval_version=1, draft_model="d", grade_model="g", now=now))
+        installation.step("op-1").run(proposing.propose, order)
     assert (refused.value.type, refused.value.non_retryable) == ("CONFLICT", True)
     assert installation.ledger.approvals.current("acme", "op-1") is None
 
@@ -56,9 +49,14 @@ def test_a_draft_without_checks_and_grade_in_the_ledger_is_not_proposed(sqlite_i
 def test_a_run_that_says_succeeded_without_a_receipt_is_not_written_down(sqlite_installation: Installation) -> None:
     installation = sqlite_installation
     installation.register("op-1")
-    opening = OpeningSteps(installation.ledger, "local", RunPlan(max_rounds=1, max_grader_tries=1))
-    environment = ActivityEnvironment()
-    environment.info = replace(environment.info, workflow_id=workflow_id("acme", "op-1"))
+    opening = OpeningSteps(
+        installation.ledger,
+        "local",
+        bootstrap.cases(installation.settings, installation.ledger),
+        max_rounds=1,
+        max_grader_tries=1,
+    )
+    environment = installation.step("op-1")
     record = StateRecord(
         tenant="acme", operation="op-1", state=State.SUCCEEDED, reason="executed", now=datetime.now(UTC)
     )

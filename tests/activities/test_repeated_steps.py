@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.testing import ActivityEnvironment
 
-from activities.deciding import DecidingSteps
 from activities.drafting import DraftingSteps
 from activities.interfaces import Message, MessageBatch, ProposeOrder, StepOrder
 from activities.proposing import ProposingSteps
 from countersign import bootstrap
-from countersign.cases.report import case
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.run import ProposalView
@@ -45,15 +42,11 @@ async def test_a_repeated_proposal_shows_what_the_first_showed(installation: Ins
     step, shown = await waiting_run(installation)
     settings, proposal = installation.settings, installation.proposal("op-1")
     proposing = ProposingSteps(
-        installation.ledger,
-        bootstrap.load_policies(settings)[case.POLICY],
-        bootstrap.load_rubric(settings),
-        bootstrap.load_channels(settings),
-        settings.environment,
+        installation.ledger, bootstrap.cases(settings, installation.ledger), bootstrap.load_rubric(settings)
     )
     later = proposal.proposed_at + timedelta(seconds=30)
     order = ProposeOrder(step=step, approval_version=1, draft_model="d", grade_model="g", now=later)
-    again = proposing.propose(order)
+    again = installation.step("op-1", step.run_id).run(proposing.propose, order)
     assert (again.view, again.deadline, again.approval_id) == (shown.view, shown.deadline, shown.approval_id)
     assert installation.proposal("op-1") == proposal
 
@@ -61,7 +54,8 @@ async def test_a_repeated_proposal_shows_what_the_first_showed(installation: Ins
 async def test_a_version_that_is_there_is_not_drafted_again(installation: Installation) -> None:
     step, _ = await waiting_run(installation)
     drafting = DraftingSteps(installation.ledger, bootstrap.evidence(installation.settings), NobodyDrafts())
-    again = await ActivityEnvironment().run(drafting.draft, step.model_copy(update={"run_id": "after-a-reset"}))
+    order = step.model_copy(update={"run_id": "after-a-reset"})
+    again = await installation.step("op-1", "after-a-reset").run(drafting.draft, order)
     assert again.model == "offline-drafter/1"
 
 
@@ -101,8 +95,8 @@ def decided(installation: Installation, person: str, message: dict[str, str] | N
         name="decide",
         transport="signal",
         body=f'{{"statement": "{signed["statement"]}"}}',
-        received_at=how.get("received_at", proposal.deadline - timedelta(hours=1)),
+        received_at=how.get("received_at", datetime.now(UTC)),
     )
     batch = MessageBatch(tenant="acme", operation="op-1", messages=(received,))
-    (outcome,) = DecidingSteps(installation.ledger, installation.settings.installation).decide(batch).outcomes
+    (outcome,) = installation.step("op-1").run(installation.deciding().decide, batch).outcomes
     return outcome

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command_line import CommandLine
+from tests.cli.desk import Desk
 from tests.cli.office import ROOT, Office, running_office
 
 
 @pytest.fixture(scope="session")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """Server, worker and an installation with rita, bob and carl in tenant acme, and zoe in tenant other."""
+    """Server, worker and an installation: in tenant acme rita, bob, carl and admins, in tenant other zoe and admins."""
     with running_office(tmp_path_factory.mktemp("office")) as made:
         yield made
 
@@ -42,3 +43,11 @@ def bare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
     monkeypatch.setattr("sys.stdin", io.StringIO())
     return CommandLine(tmp_path / "home", capsys, monkeypatch)
+
+
+@pytest.fixture
+def desk(bare: CommandLine) -> Iterator[Desk]:
+    """A ledger with tenant acme (rita, bob, carl, ivan, three admins) and nothing asked yet; no Temporal server."""
+    made = Desk(bare)
+    yield made
+    made.ledger.close()

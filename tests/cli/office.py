@@ -22,10 +22,16 @@ tenants:
     bob: [reviewer]
     carl: [reviewer]
     dora: [bookkeeper]
+    ada: [admin]
+    ben: [admin]
+    cleo: [admin]
   other:
     zoe: [requester, reviewer]
+    uma: [admin]
+    vic: [admin]
+    wes: [admin]
 """
-PERSONS = {"acme": ["rita", "bob", "carl", "dora"], "other": ["zoe"]}
+PERSONS = {"acme": ["rita", "bob", "carl", "dora", "ada", "ben", "cleo"], "other": ["zoe", "uma", "vic", "wes"]}
 
 
 @dataclass(frozen=True)
@@ -80,11 +86,11 @@ def running_office(folder: Path) -> Iterator[Office]:
 
 
 def enrol(environment: Mapping[str, str], folder: Path) -> None:
-    """Put the persons into the directory and make a key for each."""
+    """Put the persons into the directory and make a key for each: the first set-up, which the first start ends."""
     file = folder / "directory.yaml"
     file.write_text(DIRECTORY)
     commands: list[list[str | Path]] = [["directory", "apply", file, "--yes"]]
-    commands += [["keys", "new", name, "--tenant", tenant] for tenant, names in PERSONS.items() for name in names]
+    commands += [["keys", "new", *names, "--tenant", tenant] for tenant, names in PERSONS.items()]
     for command in commands:
         done = starter(environment, *command)
         assert done.returncode == 0, done.stderr

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -12,12 +14,14 @@ from pathlib import Path
 import pytest
 
 from countersign.cli.dev_server import free_port, server_command
-from countersign.cli.session import now
+from countersign.cli.session import now, opened
 from tests.cli.command_line import Answer, CommandLine
-from tests.cli.office import ROOT, starter
+from tests.cli.office import ROOT, Office, starter
+from tests.support.postgres import as_superuser
 from tests.support.processes import Processes
 
 ACME = ("--tenant", "acme")
+ADMINS = "ada: [admin], ben: [admin], cleo: [admin]"
 
 
 def problems(answer: Answer) -> dict[str, str]:
@@ -43,9 +47,16 @@ def test_a_healthy_office_has_no_problem(cli: CommandLine) -> None:
     answer = cli.done("doctor")
 
     assert "problem" not in answer.out
-    assert "persons of acme: requester rita; reviewer bob, carl\n" in answer.out
+    assert "persons of acme: admin ada, ben, cleo; requester rita; reviewer bob, carl\n" in answer.out
     assert re.search(r"gateway worker: polls countersign-gateway, last seen \d+ s ago", answer.out)
-    assert len(answer.out.splitlines()) == 13
+    assert len(answer.out.splitlines()) == 13 + 4 * answer.out.count("persons of ")
+
+
+def test_a_worker_says_its_profile_as_it_starts(office: Office) -> None:
+    ready = [line for line in office.worker.output.splitlines() if line.startswith("worker ready: ")]
+
+    assert len(ready) == 2
+    assert all(line.endswith(", profile signed") for line in ready)
 
 
 def test_without_a_server_everything_else_is_still_looked_at(bare: CommandLine) -> None:
@@ -150,8 +161,7 @@ def test_a_dev_server_is_not_started_for_another_machine(bare: CommandLine) -> N
 
 def enrolled(cli: CommandLine) -> None:
     cli.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
-    for person in ("rita", "bob"):
-        cli.done("keys", "new", person, "--tenant", "acme")
+    cli.done("keys", "new", "rita", "bob", "ada", "ben", "cleo", *ACME)
 
 
 @pytest.mark.parametrize(
@@ -159,14 +169,17 @@ def enrolled(cli: CommandLine) -> None:
     [
         ("rita: [requester]", "nobody holds role reviewer, which needs 1"),
         ("bob: [reviewer]", "nobody holds role requester, which needs 1"),
-        ("rita: [requester], bob: [reviewer]", "bob has none; run: .venv/bin/python starter.py keys new bob"),
+        (
+            "rita: [requester], bob: [reviewer]",
+            "without one: bob; run: .venv/bin/python starter.py keys new bob ",
+        ),
     ],
 )
 def test_a_role_that_nobody_can_act_in_is_a_problem(bare: CommandLine, tmp_path: Path, roles: str, said: str) -> None:
     enrolled(bare)
     bob = next(one["id"] for one in bare.done("keys", "list", *ACME, "--json").json() if one["person"] == "bob")
     bare.done("keys", "revoke", "bob", bob, *ACME)
-    (tmp_path / "persons.yaml").write_text(f"tenants: {{acme: {{{roles}}}}}")
+    (tmp_path / "persons.yaml").write_text(f"tenants: {{acme: {{{roles}, {ADMINS}}}}}")
     bare.done("directory", "apply", tmp_path / "persons.yaml", "--yes")
 
     assert said in problems(bare("doctor", "--json"))["persons of acme"]
@@ -182,3 +195,89 @@ def test_a_worker_that_asked_long_ago_counts_as_gone(cli: CommandLine) -> None:
     assert set(found) == {"agent worker", "gateway worker"}
     assert re.match(r"no worker polls .*, last seen \d+ s ago; start one with: ", found["agent worker"])
     assert started.err.count("warning: no worker polls the task queue") == 2
+
+
+def test_a_tenant_that_could_not_change_itself_is_a_problem(bare: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "few.yaml").write_text("tenants: {acme: {rita: [requester], bob: [reviewer], ada: [admin]}}")
+    bare.done("directory", "apply", tmp_path / "few.yaml", "--yes")
+    bare.done("keys", "new", "rita", "bob", "ada", *ACME)
+    alone = problems(bare("doctor", "--json"))
+    bare.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
+    bare.done("keys", "new", "ben", "cleo", *ACME)
+
+    assert "nobody could change the directory any more" in alone["set-up of acme"]
+    assert "only ada holds role admin, which needs 2" in alone["persons of acme"]
+    assert "set-up of acme" not in problems(bare("doctor", "--json"))
+
+
+@pytest.mark.parametrize(("version", "asks"), [(9, False), (3, True)])
+def test_a_policy_file_that_is_not_in_force_is_noted(
+    cli: CommandLine, tmp_path: Path, version: int, asks: bool
+) -> None:
+    """A tenant may have a policy of its own for good; only the next version can be asked for."""
+    cli.done("start", ROOT / "examples" / "request.yaml", "--operation", "closes-the-set-up")
+    shutil.copytree(ROOT / "policies", tmp_path / "policies")
+    file = tmp_path / "policies" / "report.yaml"
+    file.write_text(file.read_text().replace("version: 2", f"version: {version}"))
+    cli.monkeypatch.setenv("COUNTERSIGN_POLICIES", str(tmp_path / "policies"))
+
+    checks = {check["name"]: check["detail"] for check in cli.done("doctor", "--json").json()}
+
+    assert f"report/2 in force; {file} (version {version}) is another one" in checks["policies of acme"]
+    assert (f"policy apply {file} --tenant acme --as ADMIN" in checks["policies of acme"]) == asks
+
+
+def test_a_file_that_was_changed_in_the_first_set_up_is_put_in_force_by_the_same_command(
+    bare: CommandLine, tmp_path: Path
+) -> None:
+    enrolled(bare)
+    shutil.copytree(ROOT / "policies", tmp_path / "policies")
+    file = tmp_path / "policies" / "report.yaml"
+    file.write_text(file.read_text().replace("approvals: 1", "approvals: 2"))
+    bare.monkeypatch.setenv("COUNTERSIGN_POLICIES", str(tmp_path / "policies"))
+
+    noted = {check["name"]: check["detail"] for check in bare("doctor", "--json").json()}["policies of acme"]
+    applied = bare.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
+
+    assert f"{file} (version 2) is another one; put it in force with:" in noted
+    assert "~ acme: policy report/2@" in applied.out
+    shown = bare.done("policy", "show", "report", *ACME, "--json").json()
+    assert [rule["need"]["approvals"] for rule in shown[0]["content"]["rules"] if rule["need"]] == [2]
+
+
+def test_keys_that_lack_are_all_named(bare: CommandLine) -> None:
+    bare.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
+
+    found = problems(bare("doctor", "--json"))["persons of acme"]
+
+    assert "role admin needs 2 with a good key; without one: ada, ben, cleo; run: " in found
+    assert "keys new ada ben cleo --tenant acme" in found
+
+
+def test_the_profile_is_told_and_so_is_an_address_that_it_forbids(bare: CommandLine) -> None:
+    signed = next(one for one in bare("doctor", "--json").json() if one["name"] == "profile")
+    bare.monkeypatch.setenv("COUNTERSIGN_PROFILE", "dev")
+    dev = next(one for one in bare("doctor", "--json").json() if one["name"] == "profile")
+    bare.monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal.invalid:7233")
+
+    assert (signed["ok"], signed["detail"]) == (True, "signed: every decision must be signed")
+    assert (dev["ok"], dev["detail"].partition(":")[0]) == (True, "dev")
+    assert "TEMPORAL_ADDRESS (temporal.invalid)" in problems(bare("doctor", "--json"))["profile"]
+
+
+def test_an_alarm_is_a_problem_for_a_week(bare: CommandLine) -> None:
+    enrolled(bare)
+    with opened() as session:
+        session.ledger.audit.append("acme", "alarm.raised", "forged", "gateway", {}, now())
+
+    assert "audit show --tenant acme --operation forged" in problems(bare("doctor", "--json"))["alarms of acme"]
+    bare.monkeypatch.setattr("countersign.cli.tenant_checks.now", lambda: now() + timedelta(days=8))
+    assert "alarms of acme" not in problems(bare("doctor", "--json"))
+
+
+def test_a_database_user_that_row_level_security_does_not_hold_is_a_problem(
+    bare: CommandLine, postgres_url: Callable[[], str]
+) -> None:
+    bare.monkeypatch.setenv("DATABASE_URL", as_superuser(postgres_url()))
+
+    assert "passes by row level security" in problems(bare("doctor", "--json"))["tenants apart"]

@@ -1,7 +1,8 @@
-"""A decision while no worker answers: it is left with the run as a signal, and counts once when a worker comes."""
+"""While no worker answers, a decision is left with the run as a signal and counts once; a missing gateway is named."""
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import timedelta
 
@@ -15,8 +16,8 @@ from tests.support.temporal import running_dev_server
 ACME = ("--tenant", "acme")
 
 
-def working(processes: Processes, env: dict[str, str]) -> RunningProcess:
-    worker = processes.start([sys.executable, "worker.py"], name="worker", env=env, cwd=ROOT)
+def working(processes: Processes, env: dict[str, str], *role: str) -> RunningProcess:
+    worker = processes.start([sys.executable, "worker.py", *role], name="worker", env=env, cwd=ROOT)
     worker.wait_for_line("role agent", timeout=90)
     return worker
 
@@ -30,8 +31,7 @@ def test_it_is_sent_as_a_signal_and_counts_once(bare: CommandLine, processes: Pr
             bare.monkeypatch.setenv(name, value)
         bare.monkeypatch.setattr("countersign.cli.temporal_run.ANSWER_WITHIN", timedelta(seconds=2))
         bare.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
-        for person in ("rita", "bob"):
-            bare.done("keys", "new", person, *ACME)
+        bare.done("keys", "new", "rita", "bob", "ada", "ben", "cleo", *ACME)
         worker = working(processes, env)
         bare.done("start", ROOT / "examples" / "request.yaml", "--operation", "alone")
         bare.done("wait", "alone", *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
@@ -45,4 +45,28 @@ def test_it_is_sent_as_a_signal_and_counts_once(bare: CommandLine, processes: Pr
         assert bare("wait", "alone", *ACME, "--timeout", "5m").code == 0
         votes = bare.done("show", "alone", *ACME, "--json").json()["approval"]["votes"]
         assert [vote["person"] for vote in votes] == ["bob"]
+        processes.close()
+
+
+@pytest.mark.timeout(180)
+def test_a_granted_run_without_a_gateway_says_what_it_waits_for(bare: CommandLine, processes: Processes) -> None:
+    with running_dev_server() as address:
+        env = environment_of(bare.home, address)
+        for name, value in env.items():
+            bare.monkeypatch.setenv(name, value)
+        bare.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
+        bare.done("keys", "new", "rita", "bob", "ada", "ben", "cleo", *ACME)
+        working(processes, env, "--role", "agent")
+        bare.done("start", ROOT / "examples" / "request.yaml", "--operation", "alone")
+        bare.done("wait", "alone", *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
+        bare.done("approve", "alone", *ACME, "--as", "bob")
+        bare.done("wait", "alone", *ACME, "--until", "EXECUTING", "--timeout", "5m")
+
+        waited, status = bare("wait", "alone", *ACME, "--timeout", "1s"), bare.done("status", "alone", *ACME)
+
+        missing = "no worker polls the task queue countersign-gateway; start one with"
+        assert (waited.code, waited.out.splitlines()[-1]) == (7, "time is up; waits for: a gateway worker")
+        assert waited.err.startswith(f"warning: {missing}")
+        assert re.search(r"^waits for +a gateway worker$", status.out, re.MULTILINE)
+        assert missing in status.out
         processes.close()

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.rendering import visible, visible_line
+from countersign.cli.rendering import complain, say, visible_line, warn
+from countersign.domain.visible import escaped
 from tests.cli.command_line import CommandLine
 from tests.cli.office import ROOT
 
@@ -55,6 +56,9 @@ COMMANDS: dict[str, list[str]] = {
     "audit verify": ["audit", "verify", *ACME],
     "keys list": ["keys", "list", *ACME],
     "directory show": ["directory", "show", *ACME],
+    "policy check": ["policy", "check", str(ROOT / "policies" / "report.yaml")],
+    "policy explain": ["policy", "explain", OPERATION, *ACME],
+    "policy show": ["policy", "show", *ACME],
     "doctor": ["doctor"],
 }
 
@@ -69,7 +73,8 @@ def test_the_review_shows_every_byte_that_goes_out_and_all_that_is_signed(looked
     shown = looked_at.done("show", OPERATION, *ACME, "--review").out
     proposal = looked_at.done("show", OPERATION, *ACME, "--json").json()["approval"]["proposal"]
 
-    assert (looked_at.home / "published" / "public" / f"{OPERATION}.md").read_text() in shown
+    published = (looked_at.home / "published" / "public" / "acme" / f"{OPERATION}.md").read_text()
+    assert "".join(f"| {line}\n" for line in published.split("\n")) in shown
     wanted = ["approval_id", "action_hash", "summary", "reason", "requester", "reversibility", "checks", "verdict",
               "rubric_version", "model_version"]  # fmt: skip
     for value in [proposal[name] for name in wanted] + list(proposal["action"].values())[:3]:
@@ -78,7 +83,7 @@ def test_the_review_shows_every_byte_that_goes_out_and_all_that_is_signed(looked
         proposal["action"]["policy_version"],
         proposal["action"]["evidence_hash"],
         "reviewer",
-        "approve, reject",
+        "approve, edit, reject",
     ):
         assert value in shown
     assert proposal["deadline"][:19] in shown
@@ -134,7 +139,12 @@ def test_a_run_that_the_server_has_forgotten_is_said_so(looked_at: CommandLine) 
 def test_waiting_gives_up_when_its_time_is_up(cli: CommandLine) -> None:
     cli.done("start", ROOT / "examples" / "request.yaml", "--operation", "endless")
 
-    assert cli("wait", "endless", *ACME, "--timeout", "1s").code == 7
+    cli.done("wait", "endless", *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
+
+    answer = cli("wait", "endless", *ACME, "--timeout", "1s")
+
+    assert (answer.code, answer.out.splitlines()[-1]) == (7, "time is up; waits for: 1 of role reviewer")
+    assert re.search(r"^waits for +1 of role reviewer$", cli.done("status", "endless", *ACME).out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -151,11 +161,22 @@ def test_waiting_gives_up_when_its_time_is_up(cli: CommandLine) -> None:
     ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert escaped(text) == shown
 
 
 def test_a_field_cannot_fake_a_second_line() -> None:
     assert visible_line("approved\nby: everyone") == "approved\\nby: everyone"
+
+
+@pytest.mark.guarantee("G15")
+def test_no_answer_of_any_command_can_act_on_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "gone\x1b[2J\u202e\u200b\ud800"
+    for tell in (say, warn, complain):
+        tell(text)
+
+    said = capsys.readouterr()
+    written = "gone\\u{001b}[2J\\u{202e}\\u{200b}\\u{d800}\n"
+    assert (said.out, said.err) == (written, f"warning: {written}error: {written}")
 
 
 def spoilt_copy(cli: CommandLine, tmp_path: Path, change: str) -> None:

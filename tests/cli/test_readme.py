@@ -31,10 +31,10 @@ def test_every_path_it_names_is_there() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def steps_by_hand() -> list[str]:
-    """The shell lines of each step, as they stand in the README."""
+def steps_of(name: str) -> list[str]:
+    """The shell lines of each step of a part, as they stand in the README."""
     text = README.read_text(encoding="utf-8")
-    part = text.partition("<!-- by hand -->")[2].partition("<!-- end of by hand -->")[0]
+    part = text.partition(f"<!-- {name} -->")[2].partition(f"<!-- end of {name} -->")[0]
     return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in re.findall(r"```sh\n(.*?)```", part, re.DOTALL)]
 
 
@@ -66,18 +66,20 @@ def test_the_run_by_hand_works_verbatim(processes: Processes, tmp_path: Path) ->
     folder.mkdir()
     checkout(folder)
     env = {"TEMPORAL_ADDRESS": f"localhost:{port_with_room_above()}", "DATABASE_URL": "", "OPENAI_API_KEY": ""}
-    server, worker, prepare, start, decide = (["sh", "-ec", lines] for lines in steps_by_hand())
+    govern = ["sh", "-ec", *steps_of("who may decide")]
+    server, worker, prepare, start, decide = (["sh", "-ec", lines] for lines in steps_of("by hand"))
 
     processes.start(server, name="server", env=env, cwd=folder).wait_for_line("Temporal server at")
     until_listening(env["TEMPORAL_ADDRESS"])
     working = processes.start(worker, name="worker", env=env, cwd=folder)
     working.wait_for_line("role gateway", timeout=90)
     working.wait_for_line("role agent", timeout=90)
-    for name, step in (("prepare", prepare), ("start", start), ("decide", decide)):
+    for name, step in (("prepare", prepare), ("start", start), ("decide", decide), ("govern", govern)):
         done = processes.start(step, name=name, env=env, cwd=folder)
         assert done.wait(100) == 0, done.output
 
-    assert (folder / "var" / "published" / "public" / "first-half.md").read_text().startswith("# ")
+    assert re.search(r"^carl +reviewer +yes", done.output, re.MULTILINE)
+    assert (folder / "var" / "published" / "public" / "acme" / "first-half.md").read_text().startswith("# ")
     assert sys.executable.startswith(str(ROOT)) or (folder / ".venv").exists()
 
 

@@ -27,7 +27,7 @@ def started(cli: CommandLine, operation: str) -> str:
 
 
 def published(cli: CommandLine, operation: str) -> bool:
-    return (cli.home / "published" / "public" / f"{operation}.md").exists()
+    return (cli.home / "published" / "public" / "acme" / f"{operation}.md").exists()
 
 
 def test_an_approved_report_is_published_and_its_audit_verifies(cli: CommandLine) -> None:
@@ -39,7 +39,7 @@ def test_an_approved_report_is_published_and_its_audit_verifies(cli: CommandLine
     assert proposed["action_hash"] in answer.out
     assert "accepted: your decision counts; the proposal is granted" in answer.out
     ended = cli.done("wait", operation, *ACME, "--timeout", "5m")
-    assert str(cli.home / "published" / "public" / "approved.md") in ended.out
+    assert str(cli.home / "published" / "public" / "acme" / "approved.md") in ended.out
     assert published(cli, operation)
     assert "records verified" in cli.done("audit", "verify", *ACME).out
 
@@ -114,7 +114,7 @@ def test_an_internal_report_needs_nobody(cli: CommandLine, tmp_path: Path) -> No
     cli.done("start", *ACME, "--as", "rita", *request, "--operation", "by-rule")
     cli.done("wait", "by-rule", *ACME, "--timeout", "5m")
 
-    report = (cli.home / "published" / "internal" / "by-rule.md").read_text()
+    report = (cli.home / "published" / "internal" / "acme" / "by-rule.md").read_text()
     assert "8.25" in report
 
 
@@ -122,11 +122,18 @@ def test_an_internal_report_needs_nobody(cli: CommandLine, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("person", "ruling"), [("rita", Ruling.REQUESTER_MAY_NOT_DECIDE), ("dora", Ruling.ROLE_MISSING)]
 )
-def test_who_may_not_decide_is_refused_and_recorded(cli: CommandLine, person: str, ruling: Ruling) -> None:
+def test_who_may_not_decide_is_refused_here_and_by_the_run_which_records_it(
+    cli: CommandLine, person: str, ruling: Ruling
+) -> None:
     operation = started(cli, f"not-for-{person}")
 
+    here = cli("approve", operation, *ACME, "--as", person)
+    # As a client would send it that does not look first.
+    cli.monkeypatch.setattr("countersign.cli.decision_message.require_open_to", lambda *_: None)
     answer = cli("approve", operation, *ACME, "--as", person)
 
+    assert (here.code, here.out) == (1, "")
+    assert f"this approve would be refused: {ruling.value}: " in here.err
     assert answer.code == 1
     assert answer.err.startswith(f"error: refused: {ruling.value}: ")
     records = cli.done("timeline", operation, *ACME, "--json").json()
@@ -142,7 +149,8 @@ def test_a_settled_proposal_takes_no_second_decision(cli: CommandLine) -> None:
     answer = cli("approve", operation, *ACME, "--as", "carl")
 
     assert answer.code == 1
-    assert answer.err == "error: operation settled: its proposal is rejected; nothing waits for a decision\n"
+    stands = "its run is REJECTED (rejected), its proposal rejected"
+    assert answer.err == f"error: operation settled: {stands}; nothing waits for a decision\n"
 
 
 @pytest.mark.guarantee("G09")
@@ -185,15 +193,27 @@ def test_a_signed_file_is_sent_by_the_plain_temporal_command(cli: CommandLine, o
 def test_a_revoked_key_no_longer_signs(cli: CommandLine, tmp_path: Path) -> None:
     operation = started(cli, "revoked")
     key = tmp_path / "second.pem"
-    made = cli.done("keys", "new", "bob", *ACME, "--out", key).out.split()[1]
-    cli.done("keys", "revoke", "bob", made, *ACME)
+    made = cli.done("keys", "new", "bob", *ACME, "--out", key, "--as", "ada", "--operation", "second-key").out.split()[
+        1
+    ]
+    agreed(cli, "second-key")
+    cli.done("keys", "revoke", "bob", made, *ACME, "--as", "ada", "--operation", "no-second-key")
+    agreed(cli, "no-second-key")
 
     answer = cli("approve", operation, *ACME, "--as", "bob", "--key", key)
 
     assert answer.code == 1
-    assert "expired or revoked" in answer.err
+    assert f"key {made} in {key} is not good now: revoked at " in answer.err
     listed = {one["id"]: one for one in cli.done("keys", "list", *ACME, "--json").json()}
     assert listed[made]["revoked_at"] is not None
+
+
+def agreed(cli: CommandLine, operation: str) -> None:
+    """Two admins approve a change of authority, and it is made."""
+    cli.done("wait", operation, *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
+    for person in ("ben", "cleo"):
+        cli.done("approve", operation, *ACME, "--as", person)
+    cli.done("wait", operation, *ACME, "--timeout", "5m")
 
 
 def test_an_exported_audit_verifies_without_the_ledger(cli: CommandLine, tmp_path: Path) -> None:

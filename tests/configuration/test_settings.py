@@ -38,6 +38,7 @@ SET = {
     "home": "data",
     "database_url": "postgresql://u@h/d",
     "installation": "press-1",
+    "profile": "dev",
     "environment": "production",
     "policies": "rules",
     "openai_api_key": "sk-secret-1",
@@ -60,6 +61,8 @@ def test_each_variable_sets_its_setting(monkeypatch: pytest.MonkeyPatch, name: s
 WRONG = [
     ("COUNTERSIGN_INSTALLATION", "Press Office", "use 1 to 64 of"),
     ("COUNTERSIGN_INSTALLATION", "a:b", "use 1 to 64 of"),
+    ("COUNTERSIGN_PROFILE", "unsigned", "'signed' or 'dev'"),
+    ("COUNTERSIGN_PROFILE", "Dev", "'signed' or 'dev'"),
     ("COUNTERSIGN_ENVIRONMENT", "PROD", "use 1 to 64 of"),
     ("OPENAI_BASE_URL", "api.example.com", "an address starts with https:// or http://"),
     ("OPENAI_BASE_URL", "file:etc", "an address starts with https:// or http://"),
@@ -93,6 +96,12 @@ def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch, variable:
     monkeypatch.setenv(variable, "")
 
     assert load_settings() == bare
+
+
+def test_only_the_dev_profile_takes_unsigned_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not load_settings().takes_unsigned
+    monkeypatch.setenv("COUNTERSIGN_PROFILE", "dev")
+    assert load_settings().takes_unsigned
 
 
 def test_a_dotenv_file_is_read_and_the_environment_is_stronger(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -179,44 +179,52 @@ def test_the_policies_of_this_repository_are_accepted(tmp_path: Path) -> None:
 POLICY_FIELDS = [
     # text in the good file, what stands there instead, the refusal
     ("policy: report", "polcy: report", "polcy: no such field; check the spelling"),
-    ("policy: report\n", "", "policy: Field required"),
-    ("policy: report", "policy:", "policy: Input should be a valid string"),
+    ("policy: report\n", "", "policy: it is missing; give it"),
+    ("policy: report", "policy:", "policy: write a text"),
     ("policy: report", "policy: ''", "policy: id '' is not allowed"),
     ("policy: report", "policy: no one", "policy: id 'no one' is not allowed"),
-    ("version: 1", "version:", "version: Input should be a valid integer"),
-    ("version: 1", "version: 0", "version: Input should be greater than or equal to 1"),
-    ("version: 1", "version: '1'", "version: Input should be a valid integer"),
-    ("version: 1", "version: 1.5", "version: Input should be a valid integer"),
-    ("version: 1", "version: 010", "version: Input should be a valid integer"),
-    ("version: 1", "version: true", "version: Input should be a valid integer"),
-    ("version: 1", "version: 1\nversion: 2", "line 5: key 'version' stands twice"),
-    ("version: 1", "version: .nan", "version: Input should be a valid integer"),
+    ("version: 2", "version:", "version: write a whole number"),
+    ("version: 2", "version: 0", "version: write 1 or more"),
+    ("version: 2", "version: '1'", "version: write a whole number"),
+    ("version: 2", "version: 1.5", "version: write a whole number"),
+    ("version: 2", "version: 010", "version: write a whole number"),
+    ("version: 2", "version: true", "version: write a whole number"),
+    ("version: 2", "version: 1\nversion: 2", "line 5: key 'version' stands twice"),
+    ("version: 2", "version: .nan", "version: write a whole number"),
     ("rules:", "rule:", "rule: no such field; check the spelling"),
     ("  - id: internal-by-rule", "  - ID: internal-by-rule", "rules.0.ID: no such field; check the spelling"),
     ("id: internal-by-rule", "id: external-needs-a-reviewer", "the file: each rule needs an id of its own"),
-    ("when: {tool: publish_report, side_effect: internal_publication}", "when: {}", "rules.0.when: Dictionary should"),
-    ("when: {tool: publish_report, side_effect: internal_publication}", "when:", "rules.0.when: Input should be"),
+    ("when: {tool: publish_report, side_effect: internal_publication}", "when: {}", "rules.0.when: write 1 or more"),
+    ("when: {tool: publish_report, side_effect: internal_publication}", "when:", "rules.0.when: write fields"),
     ("side_effect: internal_publication", "side_efect: internal_publication", "rules.0.when.side_efect"),
     ("side_effect: internal_publication", "side_effect:", "rules.0.when.side_effect"),
     ("side_effect: internal_publication", "side_effect: ''", "rules.0.when.side_effect"),
     ("side_effect: internal_publication", "side_effect: []", "rules.0.when.side_effect"),
     ("side_effect: internal_publication", "side_effect: true", "rules.0.when.side_effect"),
-    ("grant: by_rule", "grant: always", "rules.0.grant: Input should be 'by_rule'"),
+    ("grant: by_rule", "grant: always", "rules.0.grant: write 'by_rule'"),
     ("grant: by_rule", "grant:", "rules.0: give exactly one of 'grant' and 'need'"),
     ("    grant: by_rule\n", "", "rules.0: give exactly one of 'grant' and 'need'"),
-    ("      role: reviewer\n", "", "rules.1.need.role: Field required"),
-    ("role: reviewer", "role:", "rules.1.need.role: Input should be a valid string"),
+    ("      role: reviewer\n", "", "rules.1.need.role: it is missing; give it"),
+    ("role: reviewer", "role:", "rules.1.need.role: write a text"),
     ("role: reviewer", "roles: [reviewer]", "rules.1.need.roles: no such field; check the spelling"),
-    ("approvals: 1", "approvals: 0", "rules.1.need.approvals: Input should be greater than or equal to 1"),
-    ("approvals: 1", "approvals: yes", "rules.1.need.approvals: Input should be a valid integer"),
+    ("approvals: 1", "approvals: 0", "rules.1.need.approvals: write 1 or more"),
+    ("approvals: 1", "approvals: yes", "rules.1.need.approvals: write a whole number"),
     ("approvals: 1", "approval: 1", "rules.1.need.approval: no such field; check the spelling"),
-    ("decisions: [approve, reject]", "decisions: []", "rules.1.need.decisions: "),
-    ("decisions: [approve, reject]", "decisions: approve", "rules.1.need.decisions: Input should be a valid"),
-    ("decisions: [approve, reject]", "decisions: [aprove]", "rules.1.need.decisions.0: Input should be 'approve' or"),
-    ("decide_within: 72h", "decide_within: 72", "rules.1.need.decide_within: Input should be a valid string"),
-    ("decide_within: 72h", "decide_within: 1:30", "rules.1.need.decide_within: String should match pattern"),
+    ("decisions: [approve, edit, reject]", "decisions: []", "rules.1.need.decisions: "),
+    ("decisions: [approve, edit, reject]", "decisions: approve", "rules.1.need.decisions: write a list"),
+    ("decisions: [approve, edit, reject]", "decisions: [aprove]", "rules.1.need.decisions.0: write 'approve'"),
+    ("fields: [name, title]", "fields: []", "terms.editing.fields: "),
+    ("fields: [name, title]", "feilds: [name]", "terms.editing.feilds: no such field; check the spelling"),
+    ("raises_risk: [side_effect]", "raises_risk: [sideeffect]", "terms.editing.raises_risk.0: write 'tool'"),
+    ("counts: where_one_suffices", "counts: always", "terms.editing.counts: write 'never'"),
+    ("then: flag", "then: ignore", "terms.after_rejection.then: write 'flag' or 'refuse'"),
+    ("within: 30d, then", "within: 30, then", "terms.after_rejection.within: '30' is no time"),
+    ("decide_within: 72h", "decide_within: 72", "rules.1.need.decide_within: '72' is no time; write a number"),
+    ("decide_within: 72h", "decide_within: 1:30", "rules.1.need.decide_within: '1:30' is no time"),
+    ("decide_within: 72h", "decide_within: '{ge}'", "rules.1.need.decide_within: '{ge}' is no time"),
+    ("role: reviewer", "role: Reviewer", "rules.1.need.role: role 'Reviewer' is not allowed; use 1 to 32 of a-z"),
     ("decide_within: 72h", "decide_witin: 72h", "rules.1.need.decide_witin: no such field; check the spelling"),
-    ("execute_within: 1h", "execute_within: ''", "rules.1.need.execute_within: String should match pattern"),
+    ("execute_within: 1h", "execute_within: ''", "rules.1.need.execute_within: '' is no time"),
 ]
 
 
@@ -228,20 +236,35 @@ def test_a_wrong_field_of_a_policy_is_named(tmp_path: Path, good: str, bad: str,
     assert loading(tmp_path, POLICY.replace(good, bad, 1), Policy).startswith(says)
 
 
-@pytest.mark.parametrize("line", [line for line in POLICY.splitlines() if line.strip() and not line.startswith("#")])
+WITH_DEFAULTS = ("counts:", "after_rejection:")
+EDITING = ("terms:", "editing:", "fields:", "raises_risk:")
+LINES = [line for line in POLICY.splitlines() if line.strip() and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if not line.strip().startswith(WITH_DEFAULTS)])
 def test_no_line_of_a_policy_can_be_lost_unseen(tmp_path: Path, line: str) -> None:
     assert loading(tmp_path, POLICY.replace(f"{line}\n", "", 1).replace(line, "", 1), Policy)
 
 
+def test_terms_that_are_left_out_are_as_cautious_as_the_defaults_say(tmp_path: Path) -> None:
+    bare = [line for line in LINES if not line.strip().startswith((*WITH_DEFAULTS, *EDITING))]
+    (tmp_path / "f.yaml").write_text("\n".join(bare))
+
+    terms = load(tmp_path / "f.yaml", Policy).terms
+
+    assert (terms.editing, terms.break_glass) == (None, None)
+    assert (terms.after_rejection.within, terms.after_rejection.then) == ("30d", "flag")
+
+
 RUBRIC_FIELDS = [
     ("rubric: report-rubric", "rubrik: report-rubric", "rubrik: no such field; check the spelling"),
-    ("rubric: report-rubric", "rubric:", "rubric: Input should be a valid string"),
-    ("version: 1\n", "", "version: Field required"),
+    ("rubric: report-rubric", "rubric:", "rubric: write a text"),
+    ("version: 1\n", "", "version: it is missing; give it"),
     ("criteria:", "critera:", "critera: no such field; check the spelling"),
     ("- id: answers", "- ident: answers", "criteria.0.ident: no such field; check the spelling"),
-    ("id: answers", "id:", "criteria.0.id: Input should be a valid string"),
-    ("text: It answers the question that was asked.", "text:", "criteria.0.text: Input should be a valid string"),
-    ("text: It answers the question that was asked.", "text: ''", "criteria.0.text: String should have at least 10"),
+    ("id: answers", "id:", "criteria.0.id: write a text"),
+    ("text: It answers the question that was asked.", "text:", "criteria.0.text: write a text"),
+    ("text: It answers the question that was asked.", "text: ''", "criteria.0.text: write 10 or more"),
     ("text: It answers the question that was asked.", "text: 2026-01-05", None),
     ("text: It answers", "text: It answers: it", "line 6: mapping values are not allowed here"),
 ]
@@ -261,10 +284,15 @@ def test_a_wrong_field_of_a_rubric_is_named(tmp_path: Path, good: str, bad: str,
 @pytest.mark.parametrize(
     ("good", "bad", "says"),
     [
-        ("    kind: file", "    kind: folder", "channels.internal.kind: Input should be 'file' or 'http'"),
+        ("    kind: file", "    kind: folder", "channels.internal.kind: write 'file' or 'http'"),
         ("    kind: file", "    kind: http", "channels.internal: an http channel needs 'url', a file channel has none"),
         ("side_effect: internal_publication", "side_effect:", "channels.internal.side_effect"),
-        ("    reversibility: reversible\n", "", "channels.internal.reversibility: Field required"),
+        ("    reversibility: reversible\n", "", "channels.internal.reversibility: it is missing; give it"),
+        ("file\n    tenants: [acme]\n", "file\n", "channels.internal.tenants: it is missing; give it"),
+        ("file\n    tenants: [acme]", "file\n    tenants: []", "channels.internal.tenants: "),
+        ("file\n    tenants: [acme]", "file\n    tenants: acme", "channels.internal.tenants: "),
+        ("file\n    tenants: [acme]", "file\n    tenants: ['*']", "channels.internal.tenants.0: "),
+        ("file\n    tenants: [acme]", "file\n    tenants: [..]", "channels.internal.tenants.0: "),
         ("  internal:", "  Internal:", "channels.Internal"),
         ("channels:", "channel:", "channel: no such field; check the spelling"),
     ],
@@ -276,9 +304,9 @@ def test_a_wrong_field_of_the_channels_is_named(tmp_path: Path, good: str, bad: 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "the file: Input should be an object"),
-        ("[]", "the file: Input should be an object"),
-        ("report", "the file: Input should be an object"),
+        ("", "the file: write fields, each as `name: value`"),
+        ("[]", "the file: write fields, each as `name: value`"),
+        ("report", "the file: write fields, each as `name: value`"),
         ("policy: 1e999", "Out of range float values"),
     ],
 )
@@ -306,5 +334,5 @@ def test_a_json_file_is_read_as_json(tmp_path: Path) -> None:
 
 
 def test_plain_data_from_elsewhere_is_checked_the_same_way() -> None:
-    with pytest.raises(ConfigurationRefused, match=r"^request: version: Field required$"):
+    with pytest.raises(ConfigurationRefused, match=r"^request: version: it is missing; give it$"):
         validated({"rubric": "r", "criteria": [{"id": "a", "text": "long enough"}]}, Rubric, where="request")

@@ -5,18 +5,23 @@ Apart from the tests because statements, rulings and messages are all about the 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Statement
-from countersign.domain.directory import Person
-from countersign.domain.policy import Answer, Assessment, Need
+from countersign.domain.directory import Key, Person
+from countersign.domain.policy import Answer, Assessment, Need, Policy, Terms
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Vote
+from countersign.signing.keys import public_text
 
-NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+NOW = datetime(2024, 11, 30, 12, 0, tzinfo=UTC)
+"""Long past, since a run refuses what lies ahead of its clock."""
 DEADLINE = NOW + timedelta(hours=72)
 CONTENT, EVIDENCE = sha256_hex(b"the report"), sha256_hex(b"the data")
 
@@ -29,6 +34,7 @@ def an_action(**changes: Any) -> Action:
         "tool": "publish_report",
         "tool_version": "1",
         "args": {"channel": "public", "name": "report-1.md", "title": "Sales"},
+        "channel": "public",
         "target": "public:report-1.md",
         "side_effect": "external_publication",
         "scope": "one_document",
@@ -53,10 +59,37 @@ def a_need(role: str = "reviewer", approvals: int = 1, **changes: Any) -> Need:
 
 
 def a_person(person: str = "bob", *roles: str, **changes: Any) -> Person:
-    """A person of `acme`; a reviewer if nothing else is said."""
+    """A person of `acme`; a reviewer if nothing else is said. `limits` may be written as in a file."""
     return Person.model_validate(
         {"tenant": "acme", "id": person, "roles": frozenset(roles or ("reviewer",)), **changes}
     )
+
+
+def a_key(name: str) -> Key:
+    """The key `NAME-1` of somebody, good from yesterday on; its public half depends on the name alone."""
+    private = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(name.encode()).digest())
+    return Key(id=f"{name}-1", public_key=public_text(private), not_before=NOW - timedelta(days=1))
+
+
+def by_rule(rule: str, when: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A rule of a policy file that asks nobody."""
+    return {"id": rule, "when": when, "grant": "by_rule", **more}
+
+
+def by_people(rule: str, when: dict[str, Any], *, amount: Any = None, **need: Any) -> dict[str, Any]:
+    """A rule of a policy file that asks one reviewer, unless `need` says otherwise."""
+    return {"id": rule, "when": when, "amount": amount, "need": {**a_need().model_dump(), **need}}
+
+
+def a_policy(*rules: dict[str, Any], **changes: Any) -> Policy:
+    """Version 1 of the policy `report`."""
+    return Policy.model_validate({"policy": "report", "version": 1, "rules": rules, **changes})
+
+
+def administration(version: int = 1, **need: Any) -> Policy:
+    """The policy of changes of authority: asked by an admin, approved by two others."""
+    rule = by_people("all", {"side_effect": "authority_change"}, **{"role": "admin", "approvals": 2, **need})
+    return a_policy(rule, policy="administration", version=version, asked_by="admin")
 
 
 def a_proposal(*needs: Need, **changes: Any) -> Proposal:
@@ -65,6 +98,7 @@ def a_proposal(*needs: Need, **changes: Any) -> Proposal:
     fields: dict[str, Any] = {
         "approval_id": "apr-1",
         "approval_version": 2,
+        "case": "report",
         "action": action,
         "action_hash": action.hash(),
         "requester": "rita",
@@ -73,12 +107,14 @@ def a_proposal(*needs: Need, **changes: Any) -> Proposal:
         "document": CONTENT,
         "evidence": ("sales.csv",),
         "reversibility": "correctable",
+        "cost": "none",
         "draft_version": 1,
         "verdict": "satisfied",
         "checks": "all recomputed",
         "rubric_version": "report-rubric/1",
         "model_version": "offline",
         "assessment": Assessment(answer=Answer.PEOPLE, rules=("external",), needs=needs or (a_need(),)),
+        "terms": Terms(),
         "proposed_at": NOW,
         "deadline": DEADLINE,
         "execute_by": DEADLINE + timedelta(hours=1),
@@ -86,17 +122,16 @@ def a_proposal(*needs: Need, **changes: Any) -> Proposal:
     return Proposal.model_validate({**fields, **changes})
 
 
-def a_vote(person: str, decision: str = "approve") -> Vote:
-    """An accepted decision of a person."""
-    return Vote.model_validate(
-        {
-            "person": person,
-            "decision": decision,
-            "statement_id": f"statement-of-{person}",
-            "statement": "a.b.c",
-            "decided_at": NOW,
-        }
-    )
+def a_vote(person: str, decision: str = "approve", **changes: Any) -> Vote:
+    """An accepted, signed decision of a person."""
+    fields: dict[str, Any] = {
+        "person": person,
+        "decision": decision,
+        "statement_id": f"statement-of-{person}",
+        "statement": "a.b.c",
+        "decided_at": NOW,
+    }
+    return Vote.model_validate({**fields, **changes})
 
 
 def an_approval(

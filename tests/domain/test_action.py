@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from countersign.domain.action import Action, idempotency_key
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import InputRefused
+from countersign.domain.money import Amount
 from tests.domain.samples import an_action
 
 OTHER_HASH = sha256_hex(b"something else")
@@ -22,6 +23,7 @@ CHANGED: dict[str, Any] = {
     "tool": "publish_reports",
     "tool_version": "2",
     "args": {"channel": "public", "name": "report-1.md", "title": "Sales "},
+    "channel": "press",
     "target": "public:report-2.md",
     "side_effect": "internal_publication",
     "scope": "all_documents",
@@ -29,7 +31,8 @@ CHANGED: dict[str, Any] = {
     "content_hash": OTHER_HASH,
     "evidence_hash": OTHER_HASH,
     "policy_version": "report/2",
-    "schema_version": "2",
+    "amount": Amount(currency="EUR", minor=1),
+    "schema_version": "3",
 }
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 PLAIN = st.recursive(
@@ -179,13 +182,45 @@ def test_a_key_is_plain_hex_for_every_outside_system() -> None:
 @pytest.mark.guarantee("G40")
 def test_an_argument_cannot_pass_for_a_fact_of_the_action() -> None:
     """Arguments hold text of a model (a title); a policy looks at the action's own fields only."""
-    action = an_action(args={"side_effect": "internal_publication", "environment": "test"})
+    action = an_action(args={"side_effect": "internal_publication", "environment": "test", "channel": "internal"})
 
     assert action.facts() == {
         "tool": "publish_report",
         "tool_version": "1",
+        "channel": "public",
         "target": "public:report-1.md",
         "side_effect": "external_publication",
         "scope": "one_document",
         "environment": "dev",
     }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"operation": "report-2"},
+        {"target": "public:report-2.md"},
+        {"channel": "press"},
+        {"args": {"channel": "public", "name": "report-2.md", "title": "Sales"}},
+        {"scope": "all_documents"},
+        {"tool_version": "2"},
+        {"policy_version": "report/2"},
+    ],
+)
+def test_a_rejected_action_is_known_again_under_another_name(changes: dict[str, Any]) -> None:
+    assert an_action(**changes).likeness() == an_action().likeness()
+    assert an_action(**changes).hash() != an_action().hash()
+
+
+@pytest.mark.parametrize(
+    "field", ["tenant", "tool", "side_effect", "environment", "content_hash", "evidence_hash", "amount"]
+)
+def test_what_would_do_something_else_is_not_like_a_rejected_action(field: str) -> None:
+    assert an_action(**{field: CHANGED[field]}).likeness() != an_action().likeness()
+
+
+@pytest.mark.guarantee("G08")
+def test_amounts_differ_by_every_cent_and_by_currency() -> None:
+    amounts = [None, *(Amount(currency=currency, minor=minor) for currency in ("EUR", "USD") for minor in (0, 1, 100))]
+
+    assert len({an_action(amount=amount).hash() for amount in amounts}) == len(amounts)

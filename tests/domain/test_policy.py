@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,24 +11,23 @@ from pydantic import ValidationError
 
 from countersign.domain.directory import Key
 from countersign.domain.errors import InputRefused
-from countersign.domain.policy import Answer, Need, Policy, Rule, assess, duration, unmet
-from tests.domain.samples import NOW, a_need, a_person, an_action
+from countersign.domain.policy import (
+    Answer,
+    Assessment,
+    BreakGlass,
+    Editing,
+    Need,
+    Rule,
+    Terms,
+    asks_two_persons,
+    assess,
+    unmet,
+)
+from tests.domain.samples import NOW, a_need, a_person, a_policy, an_action, by_people, by_rule
 
 EXTERNAL = {"side_effect": "external_publication"}
 PUBLISH = {"tool": "publish_report"}
 NEED = a_need().model_dump()
-
-
-def by_rule(rule: str, when: dict[str, Any]) -> dict[str, Any]:
-    return {"id": rule, "when": when, "grant": "by_rule"}
-
-
-def by_people(rule: str, when: dict[str, Any], **need: Any) -> dict[str, Any]:
-    return {"id": rule, "when": when, "need": {**NEED, **need}}
-
-
-def a_policy(*rules: dict[str, Any], **changes: Any) -> Policy:
-    return Policy.model_validate({"policy": "report", "version": 1, "rules": rules, **changes})
 
 
 ASSESSED = [
@@ -122,6 +120,13 @@ def test_an_empty_set_of_needs_is_met_by_nobody() -> None:
         {"rules": [by_people("p", EXTERNAL, decisions=["approve"])]},
         {"rules": [by_people("p", EXTERNAL, decide_within="71h")]},
         {"rules": [by_people("p", EXTERNAL, execute_within="2h")]},
+        {"rules": [by_people("p", EXTERNAL, distinct=True)]},
+        {"rules": [by_people("p", EXTERNAL, amount={"over": "1.00 EUR"})]},
+        {"asked_by": "clerk"},
+        {"terms": {"requester_may_withdraw": False}},
+        {"terms": {"editing": {"fields": ["title"], "raises_risk": []}}},
+        {"terms": {"break_glass": {"role": "officer", "approvals": 2}}},
+        {"terms": {"after_rejection": {"then": "refuse"}}},
         {"rules": [by_rule("p", EXTERNAL)]},
         {"rules": [by_people("p", EXTERNAL), by_rule("r", PUBLISH)]},
     ],
@@ -135,29 +140,6 @@ def test_any_change_of_a_policy_changes_its_label(changes: dict[str, Any]) -> No
 
 def test_a_label_says_name_and_version_to_people() -> None:
     assert a_policy(by_rule("r", PUBLISH)).label().startswith("report/1@sha256:")
-
-
-@pytest.mark.parametrize(
-    ("text", "elapsed"),
-    [
-        ("1s", timedelta(seconds=1)),
-        ("90s", timedelta(seconds=90)),
-        ("15m", timedelta(minutes=15)),
-        ("72h", timedelta(days=3)),
-        ("7d", timedelta(days=7)),
-    ],
-)
-def test_durations(text: str, elapsed: timedelta) -> None:
-    assert duration(text) == elapsed
-    assert a_need(decide_within=text).decide_within == text
-
-
-@pytest.mark.parametrize(
-    "text", ["", "0s", "01h", "h", "1", "1.5h", "-1h", "1w", "1 h", "1H", "100000s", "1h\n", "１h", 90]
-)
-def test_other_durations_are_refused(text: Any) -> None:
-    with pytest.raises(ValidationError):
-        a_need(decide_within=text)
 
 
 MALFORMED_RULES: list[dict[str, Any]] = [
@@ -175,7 +157,15 @@ MALFORMED_RULES: list[dict[str, Any]] = [
     by_people("r", PUBLISH, approvals=0),
     by_people("r", PUBLISH, approvals=True),
     by_people("r", PUBLISH, decisions=[]),
-    by_people("r", PUBLISH, decisions=["edit"]),
+    by_people("r", PUBLISH, decisions=["withdraw"]),
+    by_people("r", PUBLISH, decisions=["break_glass"]),
+    by_people("r", PUBLISH, distinct="yes"),
+    by_people("r", PUBLISH, amount={}),
+    by_people("r", PUBLISH, amount={"over": "1000"}),
+    by_people("r", PUBLISH, amount={"over": "1.00 EUR", "up_to": "2.00 USD"}),
+    by_people("r", PUBLISH, amount={"window": {"within": "24h"}}),
+    by_people("r", PUBLISH, amount={"over": "1.00 EUR", "window": {}}),
+    by_people("r", PUBLISH, amount={"over": "1.00 EUR", "window": {"within": "24h", "per": "person"}}),
     by_people("r", PUBLISH, role=""),
 ]
 
@@ -200,3 +190,100 @@ def test_a_quorum_is_met_by_that_many_persons_and_no_fewer(approvals: int, ids: 
     need: Need = a_need(approvals=approvals)
 
     assert (unmet((need,), {name: a_person(name) for name in ids}) == ()) == (len(ids) >= approvals)
+
+
+STRICTER = [
+    # what today's rules need, what was needed before, the roles in the end
+    ((), (), []),
+    ((), (a_need(),), ["reviewer"]),
+    ((a_need(),), (a_need(),), ["reviewer"]),
+    ((a_need(),), (a_need("lawyer"),), ["reviewer", "lawyer"]),
+    ((a_need(),), (a_need(approvals=2), a_need()), ["reviewer", "reviewer"]),
+    ((a_need(distinct=True),), (a_need(distinct=True), a_need(distinct=True)), ["reviewer", "reviewer"]),
+]
+
+
+@pytest.mark.guarantee("G12")
+@pytest.mark.parametrize(("today", "before", "roles"), STRICTER)
+def test_needs_of_an_earlier_ask_are_never_lost(
+    today: tuple[Need, ...], before: tuple[Need, ...], roles: list[str]
+) -> None:
+    answer = Answer.PEOPLE if today else Answer.BY_RULE
+
+    both = Assessment(answer=answer, rules=("r",), needs=today).and_also(before)
+
+    assert [need.role for need in both.needs] == roles
+    assert both.answer == (Answer.PEOPLE if roles else Answer.BY_RULE)
+
+
+@pytest.mark.guarantee("G01")
+def test_earlier_needs_never_turn_a_denial_into_an_ask() -> None:
+    denied = Assessment(answer=Answer.DENIED, rules=(), needs=())
+
+    assert denied.and_also((a_need(),)) == denied
+
+
+@pytest.mark.guarantee("G04")
+@pytest.mark.parametrize(
+    ("needs", "two"),
+    [
+        ([a_need()], False),
+        ([a_need(), a_need("lawyer")], False),
+        ([a_need(approvals=2)], True),
+        ([a_need(), a_need("lawyer", distinct=True)], True),
+    ],
+)
+def test_a_two_person_rule_is_more_than_one_approval_or_a_distinct_one(needs: list[Need], two: bool) -> None:
+    assert asks_two_persons(needs) is two
+
+
+@pytest.mark.guarantee("G11")
+def test_without_a_word_about_them_nothing_is_edited_and_no_glass_is_broken() -> None:
+    terms = a_policy(by_rule("r", PUBLISH)).terms
+
+    assert (terms.editing, terms.break_glass, terms.requester_may_withdraw) == (None, None, True)
+    assert (terms.after_rejection.within, terms.after_rejection.then) == ("30d", "flag")
+
+
+GLASS, MORE = BreakGlass(role="officer", approvals=2), BreakGlass(role="officer", approvals=3)
+
+
+@pytest.mark.guarantee("G11")
+@pytest.mark.guarantee("G12")
+@pytest.mark.parametrize(
+    ("before", "today", "then"),
+    [(None, None, None), (None, GLASS, None), (GLASS, None, None), (GLASS, GLASS, GLASS), (MORE, GLASS, None)],
+)
+def test_glass_that_the_version_before_did_not_have_is_not_put_in_later(
+    before: BreakGlass | None, today: BreakGlass | None, then: BreakGlass | None
+) -> None:
+    editing = Editing(fields=("title",), raises_risk=())
+
+    terms = Terms(break_glass=today, editing=editing).after(Terms(break_glass=before))
+
+    assert (terms.break_glass, terms.editing) == (then, editing)
+
+
+def test_a_need_reads_as_who_is_asked() -> None:
+    assert str(a_need("lawyer", 2)) == "2 of role lawyer"
+
+
+@pytest.mark.guarantee("G11")
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"break_glass": {"role": "officer", "approvals": 1}},
+        {"break_glass": {"role": "officer"}},
+        {"break_glass": True},
+        {"editing": {"fields": [], "raises_risk": []}},
+        {"editing": {"fields": ["title"]}},
+        {"editing": {"fields": ["title"], "raises_risk": [], "counts": "always"}},
+        {"editing": {"fields": ["title"], "raises_risk": ["titel"]}},
+        {"after_rejection": {"then": "forget"}},
+        {"after_rejection": {"within": "0d"}},
+        {"bypass": "admin"},
+    ],
+)
+def test_terms_that_would_mean_less_than_they_say_are_refused(terms: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Terms.model_validate(terms)

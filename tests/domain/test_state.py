@@ -18,19 +18,22 @@ RUNNING gave_up -> FAILED
 RUNNING cancelled -> CANCELLED
 WAITING_APPROVAL granted -> EXECUTING
 WAITING_APPROVAL rejected -> REJECTED
+WAITING_APPROVAL edited -> RUNNING
+WAITING_APPROVAL withdrawn -> WITHDRAWN
 WAITING_APPROVAL expired -> EXPIRED
 WAITING_APPROVAL cancelled -> CANCELLED
 EXECUTING executed -> SUCCEEDED
 EXECUTING not_sent -> WAITING_RETRY
 EXECUTING outcome_unknown -> OUTCOME_UNKNOWN
 EXECUTING refused -> FAILED
+EXECUTING voided -> RUNNING
 WAITING_RETRY retry -> EXECUTING
 WAITING_RETRY cancelled -> CANCELLED
 OUTCOME_UNKNOWN executed -> SUCCEEDED
 OUTCOME_UNKNOWN not_sent -> WAITING_RETRY
 """.strip().splitlines()
 TABLE = {(State(line.split()[0]), Event(line.split()[1])): State(line.split()[3]) for line in LEGAL}
-TERMINAL = {State.SUCCEEDED, State.REJECTED, State.EXPIRED, State.CANCELLED, State.FAILED}
+TERMINAL = {State.SUCCEEDED, State.REJECTED, State.EXPIRED, State.WITHDRAWN, State.CANCELLED, State.FAILED}
 PAIRS = list(itertools.product(State, Event))
 
 
@@ -82,3 +85,15 @@ def test_an_unknown_outcome_is_neither_sent_again_nor_given_up() -> None:
     ways_out = {event for (start, event) in TRANSITIONS if start == State.OUTCOME_UNKNOWN}
 
     assert ways_out == {Event.EXECUTED, Event.NOT_SENT}
+
+
+@pytest.mark.guarantee("G14")
+@pytest.mark.parametrize("event", [Event.EDITED, Event.VOIDED])
+def test_what_was_edited_or_voided_is_proposed_anew_before_it_can_be_executed(event: Event) -> None:
+    """Neither leads to execution itself: people, or a rule, are asked about the next version first."""
+    ends = {end for (_, happened), end in TRANSITIONS.items() if happened == event}
+
+    assert ends == {State.RUNNING}
+    assert after(State.RUNNING, Event.PROPOSED) == State.WAITING_APPROVAL
+    with pytest.raises(IllegalTransition):
+        after(State.RUNNING, Event.GRANTED)

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from countersign.domain.channel import ChannelConfig, Channels
 from countersign.domain.directory import Key
 from countersign.domain.draft import CLAIM_REFERENCE, DatasetRef, Draft, ReportRequest, Violation
-from countersign.domain.errors import CountersignError, NotAuthorised, NotFound, StatementRefused, Unavailable
-from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.errors import CountersignError, Drifted, NotAuthorised, NotFound, StatementRefused, Unavailable
+from countersign.domain.proposal import ApprovalStatus, Proposal
+from countersign.domain.values import first_problem
 from tests.domain.samples import CONTENT, NOW, a_need, a_person, a_proposal, a_vote, an_approval
 
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
@@ -74,6 +75,21 @@ def test_a_proposal_is_its_actions() -> None:
 
     assert (proposal.tenant, proposal.operation) == ("acme", "report-1")
     assert proposal.decisions == {"approve"}
+
+
+def test_a_proposal_says_what_its_effect_costs() -> None:
+    fields = a_proposal().model_dump()
+
+    with pytest.raises(ValidationError, match="cost"):
+        Proposal.model_validate({name: value for name, value in fields.items() if name != "cost"})
+
+
+@pytest.mark.guarantee("G46")
+def test_what_is_wrong_with_a_value_is_told_without_the_value() -> None:
+    with pytest.raises(ValidationError) as wrong:
+        Draft.model_validate({**DRAFT, "claims": [{**CLAIM, "value": 4711}]})
+
+    assert first_problem(wrong.value) == "claims.0.value: Input should be a valid string"
 
 
 def test_an_approval_survives_the_way_through_json() -> None:
@@ -180,7 +196,9 @@ def test_what_one_request_declares_is_not_shared_with_the_next() -> None:
     assert declared() is not declared()
 
 
-CHANNEL: dict[str, Any] = {"kind": "file", "side_effect": "external_publication", "reversibility": "correctable"}
+CHANNEL: dict[str, Any] = {
+    "kind": "file", "tenants": ["acme"], "side_effect": "external_publication", "reversibility": "correctable",
+}  # fmt: skip
 HTTP: dict[str, Any] = {**CHANNEL, "kind": "http", "url": "https://press.example.com/reports"}
 
 
@@ -199,6 +217,9 @@ def test_a_channel_is_a_folder_or_an_address(name: str) -> None:
         {**HTTP, "token_env": "press-token"},
         {**HTTP, "token": "secret"},
         {**CHANNEL, "kind": "mail"},
+        {**CHANNEL, "tenants": []},
+        {**CHANNEL, "tenants": ["../acme"]},
+        {name: value for name, value in CHANNEL.items() if name != "tenants"},
         {**CHANNEL, "side_effect": ""},
         {**CHANNEL, "reversibility": "maybe"},
         {"kind": "file"},
@@ -222,6 +243,9 @@ def test_an_error_is_its_sentence_with_a_stable_code() -> None:
     assert (refused.message, refused.reason, refused.code) == ("it was good until noon", "expired", "STATEMENT_REFUSED")
     assert (denied.message, denied.reason) == ("too few", "quorum")
     assert Unavailable("the disk is full", retry_after=1.5).retry_after == 1.5
+    drifted = Drifted("roles", "bob left", expected="2 of role reviewer", found="bob: is no longer active")
+    assert (drifted.message, drifted.reason, drifted.code) == ("bob left", "roles", "DRIFTED")
+    assert (drifted.expected, drifted.found) == ("2 of role reviewer", "bob: is no longer active")
     assert CountersignError().message == "ERROR"
 
 

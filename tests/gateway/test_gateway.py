@@ -59,7 +59,7 @@ def test_a_finished_execution_answers_with_the_stored_receipt_for_ever(
     gateway = world.gateway(press)
     first = execute(gateway, approval)
     world.now += timedelta(days=400)
-    world.ledger.directory.revoke_key(TENANT, "bob", "bob-1", "test", world.now)
+    world.revoke_key("bob")
     assert execute(gateway, approval) == first
     assert reconcile(gateway, approval) == first
     assert (len(publisher.calls("POST")), publisher.calls("GET")) == (1, [])
@@ -234,9 +234,10 @@ def test_a_grant_that_was_not_used_in_its_window_is_void(
     approval = world.granted()
     world.now += late
     result = execute(world.gateway(press), approval)
-    assert (result.status, code(result)) == (None, "window_closed")
+    assert (result.status, result.voided, code(result)) == (None, True, "window_closed")
     assert publisher.calls("POST") == []
     assert world.audit_types() == ["effect.refused"]
+    assert status_of(world, approval) == ApprovalStatus.VOIDED
 
 
 @pytest.mark.guarantee("G25")

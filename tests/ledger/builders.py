@@ -5,8 +5,10 @@ Apart from the fixtures because the programs that tests start as processes of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -14,15 +16,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Outcome, Statement
-from countersign.domain.directory import Key, Person
+from countersign.domain.directory import Person
 from countersign.domain.draft import Claim, Draft
+from countersign.domain.edit import Edit
 from countersign.domain.execution import Execution, Receipt
 from countersign.domain.operation import Operation
-from countersign.domain.policy import Answer, Assessment, Need
-from countersign.domain.proposal import Approval, Proposal
+from countersign.domain.policy import Answer, Assessment, BreakGlass, Editing, Need, Terms
+from countersign.domain.proposal import Approval, Assurance, Proposal
 from countersign.domain.values import Sha256
 from countersign.ledger import SqlLedger, open_ledger
-from countersign.signing.keys import public_text
+from countersign.ports import Received
 from countersign.signing.statements import sign_decision
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -33,6 +36,11 @@ OPERATION = "report-7"
 VIEW = sha256_hex(b"view")
 SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(b"i" * 32)
 PERSON_KEY = Ed25519PrivateKey.from_private_bytes(b"p" * 32)
+TERMS = Terms(
+    editing=Editing(fields=("channel",), raises_risk=(), counts="unless_risk_raised"),
+    break_glass=BreakGlass(role="reviewer", approvals=2),
+)
+"""All that a policy can allow is allowed."""
 
 
 def opened(url: str, checkpoints: Path) -> SqlLedger:
@@ -40,14 +48,9 @@ def opened(url: str, checkpoints: Path) -> SqlLedger:
     return open_ledger(url, installation=INSTALLATION, checkpoints=checkpoints, signing_key=SIGNING_KEY)
 
 
-def person(id: str, *roles: str, tenant: str = TENANT, active: bool = True) -> Person:
-    """A person without keys."""
-    return Person(tenant=tenant, id=id, roles=frozenset(roles or ("reviewer",)), active=active)
-
-
-def key(id: str) -> Key:
-    """A public key, good from NOW on."""
-    return Key(id=id, public_key=public_text(PERSON_KEY), not_before=NOW)
+def person(id: str, *roles: str, tenant: str = TENANT, **changes: Any) -> Person:
+    """A person without keys, a reviewer if nothing else is said."""
+    return Person(**{"tenant": tenant, "id": id, "roles": frozenset(roles or ("reviewer",)), **changes})
 
 
 def operation(id: str = OPERATION, *, tenant: str = TENANT, request: bytes = b"request", **changes: Any) -> Operation:
@@ -72,6 +75,36 @@ def draft(body: str = "Sales were {{c1}}.") -> Draft:
     )
 
 
+def action(content: bytes = b"text", **changes: Any) -> Action:
+    """The publication of `content`."""
+    fields: dict[str, Any] = {
+        "tenant": TENANT,
+        "operation": OPERATION,
+        "tool": "publish_report",
+        "tool_version": "1",
+        "args": {"channel": "public"},
+        "target": "public/report",
+        "side_effect": "external_publication",
+        "scope": "one_document",
+        "environment": "test",
+        "content_hash": sha256_hex(content),
+        "evidence_hash": sha256_hex(b"evidence"),
+        "policy_version": "report/1",
+    }
+    return Action(**{**fields, **changes})
+
+
+def need(approvals: int = 1, role: str = "reviewer") -> Need:
+    """So many persons of a role, who may take every kind of decision."""
+    return Need(
+        role=role,
+        approvals=approvals,
+        decisions=("approve", "edit", "reject"),
+        decide_within="1h",
+        execute_within="1h",
+    )
+
+
 def proposal(
     approval_id: str = "approval-1",
     *,
@@ -81,47 +114,38 @@ def proposal(
     by_rule: bool = False,
     tenant: str = TENANT,
     operation: str = OPERATION,
+    acting: Mapping[str, Any] = MappingProxyType({}),
+    **changes: Any,
 ) -> Proposal:
-    """A proposal to publish `content`, decided by `approvals` reviewers until DEADLINE."""
-    action = Action(
-        tenant=tenant,
-        operation=operation,
-        tool="publish_report",
-        tool_version="1",
-        args={"channel": "public"},
-        target="public/report",
-        side_effect="external_publication",
-        scope="one_document",
-        environment="test",
-        content_hash=sha256_hex(content),
-        evidence_hash=sha256_hex(b"evidence"),
-        policy_version="report/1",
-    )
-    need = Need(
-        role="reviewer", approvals=approvals, decisions=("approve", "reject"), decide_within="1h", execute_within="1h"
-    )
+    """A proposal to publish `content`, decided by `approvals` reviewers until DEADLINE; `acting` changes the action."""
+    proposed = action(content, **{"tenant": tenant, "operation": operation, **acting})
     answer = Answer.BY_RULE if by_rule else Answer.PEOPLE
-    return Proposal(
-        approval_id=approval_id,
-        approval_version=version,
-        action=action,
-        action_hash=action.hash(),
-        requester="rita",
-        reason="how did sales develop?",
-        summary="Sales",
-        document=sha256_hex(content),
-        evidence=("sales.csv",),
-        reversibility="correctable",
-        draft_version=1,
-        verdict="satisfied",
-        checks="no findings",
-        rubric_version="report/1",
-        model_version="offline",
-        assessment=Assessment(answer=answer, rules=("rule-1",), needs=() if by_rule else (need,)),
-        proposed_at=NOW,
-        deadline=DEADLINE,
-        execute_by=DEADLINE + timedelta(hours=1),
-    )
+    needs = () if by_rule else (need(approvals),)
+    fields: dict[str, Any] = {
+        "approval_id": approval_id,
+        "approval_version": version,
+        "case": "report",
+        "action": proposed,
+        "action_hash": proposed.hash(),
+        "requester": "rita",
+        "reason": "how did sales develop?",
+        "summary": "Sales",
+        "document": sha256_hex(content),
+        "evidence": ("sales.csv",),
+        "reversibility": "correctable",
+        "cost": "none",
+        "draft_version": 1,
+        "verdict": "satisfied",
+        "checks": "no findings",
+        "rubric_version": "report/1",
+        "model_version": "offline",
+        "assessment": Assessment(answer=answer, rules=("rule-1",), needs=needs),
+        "terms": TERMS,
+        "proposed_at": NOW,
+        "deadline": DEADLINE,
+        "execute_by": DEADLINE + timedelta(hours=1),
+    }
+    return Proposal(**{**fields, **changes})
 
 
 def statement(proposed: Proposal, by: str, *, id: str | None = None, **changes: Any) -> Statement:
@@ -145,11 +169,20 @@ def statement(proposed: Proposal, by: str, *, id: str | None = None, **changes: 
 
 def decide(
     ledger: SqlLedger, said: Statement, *, message_id: str = "m-1", signer: Person | None = None,
-    now: datetime = NOW + timedelta(minutes=1), token: str | None = None,
+    now: datetime = NOW + timedelta(minutes=1), token: str | None = None, assurance: Assurance = "signed",
+    edit: Edit | None = None,
 ) -> Outcome:  # fmt: skip
     """Send a decision to the ledger as the deciding activity does after it has verified it."""
-    token = token or sign_decision(said, PERSON_KEY)
-    return ledger.approvals.decide(message_id, token, said, signer or person(said.person), "signal", now)
+    received = Received(
+        message_id=message_id,
+        transport="signal",
+        statement=said,
+        token=token or sign_decision(said, PERSON_KEY),
+        assurance=assurance,
+        at=now,
+    )
+    signer = signer or ledger.directory.person(said.tenant, said.person) or person(said.person)
+    return ledger.approvals.decide(received, signer, edit)
 
 
 def receipt(execution: Execution, content: bytes = b"text") -> Receipt:
@@ -158,7 +191,7 @@ def receipt(execution: Execution, content: bytes = b"text") -> Receipt:
 
 
 def granted(ledger: SqlLedger, proposed: Proposal | None = None, run_id: str = "run-1") -> Approval:
-    """A registered operation with an approval that bob has granted."""
+    """A registered operation of a founded tenant, with an approval that bob has granted."""
     proposed = proposed or proposal()
     ledger.operations.register(operation(proposed.operation, tenant=proposed.tenant))
     ledger.approvals.open(proposed, run_id, VIEW, NOW)
@@ -176,8 +209,11 @@ def claim(ledger: SqlLedger, approval: Approval, now: datetime = NOW, *, minutes
 
 
 def audit_types(ledger: SqlLedger, tenant: str = TENANT) -> list[str]:
-    """What happened to a tenant, in order."""
-    return [record.type for record in ledger.audit.records(tenant)]
+    """What happened to a tenant since its first set-up, in order."""
+    return [
+        record.type for record in ledger.audit.records(tenant)
+        if record.detail.get("basis") != "first_set_up"
+    ]  # fmt: skip
 
 
 OTHER_HASH: Sha256 = sha256_hex(b"other")

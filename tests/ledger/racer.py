@@ -1,6 +1,6 @@
 """One of several programs that work on a ledger at once; tests start it, race it, and kill it.
 
-    python -m tests.ledger.racer decide|claim|work URL CHECKPOINTS NAME
+    python -m tests.ledger.racer decide|mixed|claim|set_up|lock_out|work URL CHECKPOINTS NAME
 
 It says `ready`, begins when its input is closed, and prints what each of its calls came to, a line each.
 """
@@ -11,15 +11,33 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 
+from countersign.domain.edit import Edit
 from countersign.domain.errors import CountersignError
+from countersign.domain.policy import Answer, Assessment
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
-from tests.ledger.builders import NOW, OPERATION, TENANT, claim, decide, opened, operation, statement
+from tests.ledger.builders import (
+    NOW,
+    OPERATION,
+    OTHER_HASH,
+    TENANT,
+    action,
+    claim,
+    decide,
+    need,
+    opened,
+    operation,
+    person,
+    statement,
+)
+from tests.ledger.founding import NEWCOMER, enrolment, standing
 
 THREADS = 10
+EDITED = Edit(action(args={"channel": "internal"}), Assessment(answer=Answer.PEOPLE, rules=("all",), needs=(need(),)))
 
 
 def votes(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
@@ -30,11 +48,56 @@ def votes(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
         yield lambda said=said: decide(ledger, said, message_id=f"m-{said.person}").ruling.value  # type: ignore[misc]
 
 
+def mixed(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Each thread takes a decision of another kind, or as another person, on the one approval."""
+    proposed = ledger.approvals.get(TENANT, "approval-1").proposal
+    for number in range(THREADS):
+        kind = ("approve", "reject", "edit", "withdraw", "break_glass")[number % 5]
+        by = "rita" if kind == "withdraw" else f"person-{name}-{number}"
+        edited = EDITED.action.hash() if kind == "edit" else ""
+        more = {"decision": kind, "edited_action": edited, "comment_hash": OTHER_HASH}
+        said = statement(proposed, by, id=f"statement-{name}-{number:04}", **more)
+        edit = EDITED if kind == "edit" else None
+        yield lambda said=said, edit=edit: decide(ledger, said, message_id=said.id, edit=edit).ruling.value  # type: ignore[misc]
+
+
 def claims(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
     """Each thread claims the one execution."""
     approval = ledger.approvals.get(TENANT, "approval-1")
     for _ in range(THREADS):
         yield lambda: claim(ledger, approval).status.value
+
+
+def set_ups(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Each thread ends the first set-up with policies of its own, enrols somebody, or registers an operation."""
+    for number in range(THREADS):
+        id = f"{name}{number}"
+        yield (partial(close, ledger, id), partial(enrol, ledger, id), partial(register, ledger, id))[number % 3]
+
+
+def lock_outs(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Each thread ends the first set-up, or takes an administrator's role away, without whom it must not end."""
+    for number in range(THREADS):
+        yield partial(close, ledger, f"{name}{number}") if number % 2 else partial(demote, ledger)
+
+
+def close(ledger: SqlLedger, id: str) -> str:
+    closed = ledger.directory.close_set_up(NEWCOMER, id, NOW)
+    return f"closed:{id}" if closed else "closed_before"
+
+
+def enrol(ledger: SqlLedger, id: str) -> str:
+    ledger.directory.set_up(NEWCOMER, enrolment(person(f"person-{id}", tenant=NEWCOMER)), id, NOW)
+    return f"enrolled:{id}"
+
+
+def register(ledger: SqlLedger, id: str) -> str:
+    return f"registered:{ledger.operations.register(operation(id, tenant=NEWCOMER)).operation}"
+
+
+def demote(ledger: SqlLedger) -> str:
+    ledger.directory.set_up(NEWCOMER, standing(person("ada", tenant=NEWCOMER)), "eve", NOW)
+    return "demoted"
 
 
 def answer(call: Callable[[], str]) -> str:
@@ -62,7 +125,8 @@ def main() -> None:
     sys.stdin.read()
     if what == "work":
         work(ledger, name)
-    calls = (votes if what == "decide" else claims)(ledger, name)
+    kinds = {"decide": votes, "mixed": mixed, "claim": claims, "set_up": set_ups, "lock_out": lock_outs}
+    calls = kinds[what](ledger, name)
     with ThreadPoolExecutor(THREADS) as threads:
         for line in threads.map(answer, list(calls)):
             print(line, flush=True)

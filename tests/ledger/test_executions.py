@@ -205,6 +205,14 @@ def test_an_execution_that_was_never_claimed_cannot_end(ledger: SqlLedger) -> No
 @pytest.mark.guarantee("G47")
 def test_each_refusal_of_the_gateway_leaves_a_record(ledger: SqlLedger) -> None:
     for _ in range(2):
-        ledger.executions.refused(TENANT, OPERATION, "approval-1", "expired", NOW)
+        ledger.executions.refused(TENANT, OPERATION, "approval-1", "expired", NOW, alarm=False)
     records = list(ledger.audit.records(TENANT, OPERATION))
     assert [(record.type, record.detail["reason"]) for record in records] == [("effect.refused", "expired")] * 2
+
+
+@pytest.mark.guarantee("G47")
+def test_a_refusal_of_what_was_forged_is_an_alarm_as_well(ledger: SqlLedger) -> None:
+    ledger.executions.refused(TENANT, OPERATION, "approval-1", "vote_forged", NOW, alarm=True)
+    records = list(ledger.audit.records(TENANT, OPERATION))
+    assert [record.type for record in records] == ["effect.refused", "alarm.raised"]
+    assert all(record.detail == {"approval_id": "approval-1", "reason": "vote_forged"} for record in records)

@@ -24,6 +24,8 @@ from countersign.ledger import SqlLedger, engines, open_ledger, schema
 from countersign.ledger.engines import make_engine
 from countersign.ledger.tables import audit_records, drafts, metadata, statements
 from tests.ledger.builders import NOW, OPERATION, SIGNING_KEY, TENANT, draft, opened, operation
+from tests.ledger.founding import found
+from tests.support.postgres import as_superuser
 
 
 def test_the_tables_are_the_sum_of_the_migrations(ledger: SqlLedger, database: Engine) -> None:
@@ -40,11 +42,21 @@ def test_the_program_knows_its_newest_migration() -> None:
 
 def test_a_ledger_is_found_again_as_it_was_left(ledger_url: str, checkpoints: Path) -> None:
     first = opened(ledger_url, checkpoints)
+    found(first)
     first.operations.register(operation())
     first.close()
     again = opened(ledger_url, checkpoints)
     assert again.operations.list(TENANT) == [operation()]
     again.close()
+
+
+def test_whether_anything_can_be_written_is_tried_and_leaves_nothing(empty_ledger: SqlLedger, database: Engine) -> None:
+    empty_ledger.check_writable()
+    with database.begin() as connection:
+        assert connection.execute(text("SELECT count(*) FROM documents")).scalar_one() == 0
+        connection.execute(text("DROP TABLE documents"))
+    with pytest.raises(Unavailable):
+        empty_ledger.check_writable()
 
 
 def test_many_that_open_an_empty_database_at_once_all_get_it(ledger_url: str, checkpoints: Path) -> None:
@@ -132,7 +144,7 @@ def test_a_read_only_postgres_database_is_refused_at_the_start(
 
 
 def test_a_postgres_database_of_another_encoding_is_refused(postgres_url: Callable[[], str], checkpoints: Path) -> None:
-    url = postgres_url()
+    url = as_superuser(postgres_url())
     engine = make_engine(url)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(
@@ -175,7 +187,9 @@ def test_a_read_only_sqlite_file_is_refused_at_the_start(checkpoints: Path) -> N
 
 def test_a_full_sqlite_disk_refuses_the_step_and_changes_nothing(tmp_path: Path, checkpoints: Path) -> None:
     ledger = opened(f"sqlite:///{tmp_path / 'ledger.sqlite'}", checkpoints)
+    found(ledger)
     ledger.operations.register(operation())
+    before = ledger.audit.verify(TENANT)
     ledger.close()
 
     @event.listens_for(ledger._store.engine, "connect")
@@ -184,14 +198,14 @@ def test_a_full_sqlite_disk_refuses_the_step_and_changes_nothing(tmp_path: Path,
 
     with pytest.raises(Unavailable, match="has no room left on its disk"):
         ledger.documents.put(TENANT, b"x" * 1_000_000)
-    assert ledger.audit.verify(TENANT).count == 1
+    assert ledger.audit.verify(TENANT) == before
     ledger.close()
 
 
 def test_a_broken_constraint_is_told_in_the_domains_words(ledger: SqlLedger) -> None:
     """The parts ask before they write; this is what a forgotten check would come to."""
     ledger.audit.append(TENANT, "note.made", "", "rita", {}, NOW)
-    copied = select(audit_records)
+    copied = select(audit_records).where(audit_records.c.tenant == TENANT)
     with pytest.raises(Conflict, match="another entry under the same id"), ledger._store.writing(TENANT) as writing:
         writing.connection.execute(audit_records.insert().from_select(list(audit_records.c.keys()), copied))
     with pytest.raises(NotFound, match="must be there first"), ledger._store.writing(TENANT) as writing:
@@ -209,7 +223,7 @@ def test_where_all_connections_are_taken_the_wait_ends(ledger: SqlLedger, monkey
 
     def take_all(taken: ExitStack) -> None:
         while True:
-            taken.enter_context(ledger._store.reading())
+            taken.enter_context(ledger._store.reading(TENANT))
 
     with ExitStack() as taken, pytest.raises(Unavailable, match="no free connection"):
         take_all(taken)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign.domain.administration import ADMINISTRATION, lockout
 from countersign.domain.errors import Conflict
 from countersign.domain.proposal import ApprovalStatus
 from countersign.ledger import SqlLedger
@@ -29,6 +30,7 @@ from tests.ledger.builders import (
     proposal,
     statement,
 )
+from tests.ledger.founding import NEWCOMER, POLICIES, enrolment, found, founders
 
 Start = Callable[[str, str], "subprocess.Popen[str]"]
 ROOT = Path(__file__).parents[2]
@@ -64,23 +66,54 @@ def consistent(ledger: SqlLedger) -> bool:
     """Whether the chain holds and each approval stands as its votes and records say."""
     ledger.audit.verify(TENANT)
     approval = ledger.approvals.get(TENANT, "approval-1")
-    accepted = [record.subject for record in ledger.audit.records(TENANT) if record.type == "decision.accepted"]
+    kinds = ("decision.accepted", "break_glass.accepted")
+    accepted = [record.subject for record in ledger.audit.records(TENANT) if record.type in kinds]
     return [vote.person for vote in approval.votes] == accepted
+
+
+@pytest.fixture
+def twenty(empty_ledger: SqlLedger) -> SqlLedger:
+    """A ledger with a reviewer for each thread of two racers."""
+    found(empty_ledger, more=[person(f"person-{racer}-{number}") for racer in "ab" for number in range(10)])
+    empty_ledger.operations.register(operation())
+    return empty_ledger
 
 
 @pytest.mark.guarantee("G10")
 @pytest.mark.parametrize("needed", [1, 3])
 def test_of_twenty_votes_at_once_exactly_as_many_count_as_are_needed(
-    ledger: SqlLedger, racers: Start, needed: int
+    twenty: SqlLedger, racers: Start, needed: int
 ) -> None:
-    ledger.operations.register(operation())
-    for name in (f"person-{racer}-{number}" for racer in "ab" for number in range(10)):
-        ledger.directory.put_person(person(name), "setup", NOW)
+    ledger = twenty
     ledger.approvals.open(proposal(approvals=needed), "run-1", VIEW, NOW)
     assert race(racers, "decide") == {"accepted": needed, "already_settled": 20 - needed}
     assert ledger.approvals.get(TENANT, "approval-1").status == ApprovalStatus.GRANTED
     assert audit_types(ledger).count("approval.granted") == 1
     assert consistent(ledger)
+
+
+ENDS = {
+    "reject": ApprovalStatus.REJECTED, "edit": ApprovalStatus.EDITED, "withdraw": ApprovalStatus.WITHDRAWN,
+    "approve": ApprovalStatus.GRANTED, "break_glass": ApprovalStatus.GRANTED,
+}  # fmt: skip
+
+
+@pytest.mark.guarantee("G10")
+@pytest.mark.guarantee("G47")
+@pytest.mark.parametrize("needed", [1, 3])
+def test_of_twenty_decisions_of_every_kind_at_once_one_ends_the_approval_and_all_are_recorded(
+    twenty: SqlLedger, racers: Start, needed: int
+) -> None:
+    twenty.approvals.open(proposal(approvals=needed), "run-1", VIEW, NOW)
+    rulings = race(racers, "mixed")
+    approval = twenty.approvals.get(TENANT, "approval-1")
+    assert rulings == {"accepted": len(approval.votes), "already_settled": 20 - len(approval.votes)}
+    assert approval.status == ENDS[approval.votes[-1].decision]
+    assert {vote.decision for vote in approval.votes[:-1]} <= {"approve", "break_glass"}
+    ended = [kind for kind in audit_types(twenty) if kind.split(".")[1] in {status.value for status in ENDS.values()}]
+    assert len(ended) == 1
+    assert audit_types(twenty).count("decision.refused") == rulings["already_settled"]
+    assert consistent(twenty)
 
 
 @pytest.mark.guarantee("G31")
@@ -91,11 +124,52 @@ def test_of_twenty_claims_at_once_one_wins(ledger: SqlLedger, racers: Start) -> 
     assert consistent(ledger)
 
 
+def told(answers: Counter[str], what: str) -> set[str]:
+    """Which of the racers' calls came to `what`."""
+    return {answer.partition(":")[2] for answer in answers if answer.startswith(f"{what}:")}
+
+
+@pytest.mark.guarantee("G13")
+def test_a_set_up_that_two_processes_end_and_change_at_once_is_ended_by_one(ledger: SqlLedger, racers: Start) -> None:
+    """Whoever is enrolled is so before the end, whatever is registered is so after it, and nothing lies between."""
+    ledger.directory.set_up(NEWCOMER, enrolment(*founders(NEWCOMER)), "setup", NOW)
+    ledger.directory.adopt(NEWCOMER, POLICIES, "setup", NOW)
+    answers = race(racers, "set_up")
+    assert answers.total() == 20
+    (closer,) = told(answers, "closed")
+    assert answers["closed_before"] == 7
+    newcomers = ledger.directory.persons(NEWCOMER).keys() - {one.id for one in founders()}
+    assert newcomers == {f"person-{id}" for id in told(answers, "enrolled")}
+    assert {one.operation for one in ledger.operations.list(NEWCOMER)} == told(answers, "registered")
+    assert answers["NOT_AUTHORISED"] == 12 - len(newcomers) - len(told(answers, "registered"))
+    kinds = [record.type for record in ledger.audit.records(NEWCOMER)]
+    end = kinds.index("set_up.closed")
+    assert [*ledger.audit.records(NEWCOMER)][end].subject == closer
+    assert set(kinds[:end]) == {"directory.person_changed", "directory.key_added", "policy.adopted"}
+    assert set(kinds[end + 1 :]) <= {"operation.registered"}
+    ledger.audit.verify(NEWCOMER)
+
+
+@pytest.mark.guarantee("G13")
+def test_a_set_up_is_not_ended_while_another_process_takes_the_last_administrator_away(
+    ledger: SqlLedger, racers: Start
+) -> None:
+    ledger.directory.set_up(NEWCOMER, enrolment(*founders(NEWCOMER)), "setup", NOW)
+    ledger.directory.adopt(NEWCOMER, POLICIES, "setup", NOW)
+    answers = race(racers, "lock_out")
+    now = ledger.directory.authority(NEWCOMER)
+    if ledger.directory.set_up_open(NEWCOMER):
+        assert answers == {"demoted": 10, "INPUT_REFUSED": 10}
+    else:
+        assert answers == {f"closed:{told(answers, 'closed').pop()}": 1, "closed_before": 9, "NOT_AUTHORISED": 10}
+        assert lockout(now.persons, now.policies[ADMINISTRATION], NOW) == ()
+    ledger.audit.verify(NEWCOMER)
+
+
 @pytest.mark.guarantee("G03")
 @pytest.mark.guarantee("G17")
 def test_one_statement_sent_in_twenty_messages_at_once_counts_once(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    ledger.directory.put_person(person("bob"), "setup", NOW)
     proposed = ledger.approvals.open(proposal(approvals=2), "run-1", VIEW, NOW).proposal
     with ThreadPoolExecutor(20) as threads:
         said = statement(proposed, "bob")

@@ -3,78 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from datetime import datetime
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.deciding import MAX_DETAIL, DecidingSteps
-from activities.interfaces import Message, MessageBatch
-from countersign.domain.decision import Outcome, Ruling, Statement
-from countersign.domain.directory import Person
-from countersign.ports import Ledger
-from tests.domain.samples import NOW
-from tests.signing.tokens import CLAIMS, claims_with, directory, token
-
-TOKEN = token()
-
-
-@dataclass
-class RecordedMessages:
-    """What reached the ledger: statements to rule on, and refusals to record."""
-
-    to_rule_on: list[Statement] = field(default_factory=list)
-    refused: list[Outcome] = field(default_factory=list)
-
-    def decide(
-        self, message_id: str, token: str, statement: Statement, signer: Person, transport: str, now: datetime
-    ) -> Outcome:
-        self.to_rule_on.append(statement)
-        return Outcome(ruling=Ruling.ACCEPTED)
-
-    def record_refusal(
-        self, tenant: str, operation: str, message_id: str, transport: str, outcome: Outcome, now: datetime
-    ) -> Outcome:
-        self.refused.append(outcome)
-        return outcome
-
-    def current(self, tenant: str, operation: str) -> None:
-        return None
-
-
-def sent(
-    *bodies: str | None, name: str = "decide", operation: str = "report-1"
-) -> tuple[list[Outcome], RecordedMessages]:
-    recorded = RecordedMessages()
-    ledger = SimpleNamespace(approvals=recorded, directory=SimpleNamespace(persons=lambda tenant: directory()))
-    messages = tuple(
-        Message(
-            id=f"run:{number}",
-            name=name,
-            transport="signal",
-            body=body,
-            problem="" if body else "no argument",
-            received_at=NOW,
-        )
-        for number, body in enumerate(bodies)
-    )
-    batch = MessageBatch(tenant="acme", operation=operation, messages=messages)
-    return list(DecidingSteps(cast(Ledger, ledger), "local").decide(batch).outcomes), recorded
-
-
-def body_of(statement: Any = TOKEN) -> str:
-    return json.dumps({"statement": statement})
+from activities.deciding import MAX_DETAIL
+from countersign.domain.decision import Outcome, Ruling
+from tests.signing.messages import TOKEN, body_of, sent
+from tests.signing.tokens import CLAIMS, claims_with, token
 
 
 def test_a_good_statement_goes_to_the_ledger_to_be_ruled_on() -> None:
     outcomes, recorded = sent(body_of())
 
     assert [outcome.ruling for outcome in outcomes] == [Ruling.ACCEPTED]
-    assert [statement.person for statement in recorded.to_rule_on] == ["bob"]
+    assert [(one.statement.person, one.assurance, one.token) for one in recorded.ruled_on] == [("bob", "signed", TOKEN)]
     assert recorded.refused == []
 
 
@@ -89,6 +33,11 @@ MALFORMED = [
     json.dumps(TOKEN),
     json.dumps([{"statement": TOKEN}]),
     body_of(None),
+    json.dumps({"statement": TOKEN, "unsigned": {}}),
+    json.dumps({"statement": "", "unsigned": None}),
+    json.dumps({"unsigned": None}),
+    json.dumps({"unsigned": []}),
+    json.dumps({"unsigned": TOKEN}),
     body_of(1),
     body_of(""),
     body_of([TOKEN]),
@@ -116,7 +65,7 @@ def test_a_message_of_another_form_is_malformed_and_recorded(body: str) -> None:
 
     assert [outcome.ruling for outcome in outcomes] == [Ruling.MALFORMED]
     assert recorded.refused == outcomes
-    assert recorded.to_rule_on == []
+    assert recorded.ruled_on == []
     assert outcomes[0].detail
     assert len(outcomes[0].detail.splitlines()) == 1
 
@@ -132,7 +81,7 @@ def test_a_message_of_another_name_is_unknown_whatever_it_holds(name: str) -> No
     outcomes, recorded = sent(body_of(), name=name)
 
     assert [outcome.ruling for outcome in outcomes] == [Ruling.UNKNOWN_MESSAGE]
-    assert recorded.to_rule_on == []
+    assert recorded.ruled_on == []
 
 
 @pytest.mark.guarantee("G19")
@@ -154,7 +103,7 @@ def test_a_statement_that_does_not_verify_is_refused_with_its_reason(forged: str
     assert outcomes[0].ruling == Ruling.BAD_STATEMENT
     assert outcomes[0].detail.startswith(f"{reason}: ")
     assert len(outcomes[0].detail) <= MAX_DETAIL
-    assert recorded.to_rule_on == []
+    assert recorded.ruled_on == []
 
 
 @pytest.mark.guarantee("G20")
@@ -162,7 +111,7 @@ def test_a_good_statement_that_was_sent_to_another_run_moves_nothing_there() -> 
     outcomes, recorded = sent(body_of(), operation="report-2")
 
     assert [outcome.ruling for outcome in outcomes] == [Ruling.NOT_THIS_APPROVAL]
-    assert (recorded.refused, recorded.to_rule_on) == (outcomes, [])
+    assert (recorded.refused, recorded.ruled_on) == (outcomes, [])
 
 
 @pytest.mark.guarantee("G47")
@@ -179,4 +128,4 @@ def test_any_text_has_an_outcome_and_reaches_no_ruling(body: str) -> None:
     outcomes, recorded = sent(body or " ")
 
     assert outcomes[0].ruling in {Ruling.MALFORMED, Ruling.BAD_STATEMENT}
-    assert recorded.to_rule_on == []
+    assert recorded.ruled_on == []

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from countersign.domain.errors import Conflict, CountersignError, InputRefused, NotFound, Unavailable
 from countersign.signing import keys
 from countersign.signing.keys import new_key_file, public_key, public_text, read_key_file
+from tests.domain.weak_keys import NEUTRAL, ORDER_2, text, twin_of
 from tests.signing.tokens import BOB
 
 TEXT = public_text(BOB)
@@ -35,6 +36,14 @@ def test_another_spelling_of_the_same_key_is_refused(text: str) -> None:
     """Two spellings could be registered as two keys, for two persons."""
     with pytest.raises(InputRefused):
         public_key(text)
+
+
+@pytest.mark.guarantee("G04")
+@pytest.mark.guarantee("G18")
+@pytest.mark.parametrize("weak", [text(NEUTRAL), text(ORDER_2), twin_of(TEXT)], ids=["neutral", "small", "twin"])
+def test_a_key_that_is_not_its_holders_alone_is_refused(weak: str) -> None:
+    with pytest.raises(InputRefused, match="of its holder's own"):
+        public_key(weak)
 
 
 @pytest.mark.parametrize(

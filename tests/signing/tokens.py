@@ -36,6 +36,7 @@ CLAIMS: dict[str, Any] = {
     "approval_version": 2,
     "action_hash": PROPOSAL.action_hash,
     "decision": "approve",
+    "edited_action": "",
     "comment_hash": "",
 }
 REQUEST_HEADER = {**HEADER, "typ": "request+jwt"}

@@ -6,29 +6,47 @@ It signs and starts as the command line does, in this process, so that tests of 
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from temporalio.client import Client, WorkflowHandle
+from temporalio.testing import ActivityEnvironment
 
+from activities.deciding import DecidingSteps
 from activities.interfaces import RunOrder
 from countersign import bootstrap
-from countersign.domain.canonical import canonical_bytes
+from countersign.domain.action import Action
+from countersign.domain.administration import (
+    ADMINISTRATION,
+    SCOPE,
+    SIDE_EFFECT,
+    AdministrationRequest,
+    DirectoryChange,
+    KeyAddition,
+    PersonChange,
+    PolicyChange,
+    content,
+    present,
+    target,
+    tool,
+)
+from countersign.domain.canonical import canonical_bytes, sha256_hex
 from countersign.domain.decision import Statement
-from countersign.domain.directory import Key, Person
+from countersign.domain.directory import Key, Standing
 from countersign.domain.draft import DatasetRef, DatasetSchema, ReportRequest
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation, RequestStatement
-from countersign.domain.proposal import Proposal
+from countersign.domain.proposal import Proposal, StatementKind, Vote
 from countersign.domain.run import RunResult
 from countersign.ports import Ledger
 from countersign.settings import Settings
@@ -44,12 +62,12 @@ ROWS = """date,region,amount
 2026-02-03,North,99.75
 2026-02-20,South,200.00
 """
-ROLES = {"rita": "requester", "bob": "reviewer", "carl": "reviewer"}
+ROLES = {"rita": "requester", "bob": "reviewer", "carl": "reviewer", "ada": "admin", "ben": "admin", "cleo": "admin"}
 
 
 @dataclass
 class Installation:
-    """One installation with tenant `acme`, persons `rita` (requester), `bob` and `carl` (reviewers)."""
+    """One installation with tenant `acme`: `rita` (requester), `bob`, `carl` (reviewers), three administrators."""
 
     settings: Settings
     ledger: Ledger
@@ -58,12 +76,33 @@ class Installation:
     keys: dict[str, Ed25519PrivateKey] = field(default_factory=dict)
 
     def enrol(self, person: str, *roles: str) -> None:
-        """Add a person with one key, `PERSON-1`."""
+        """Add a person with one key, `PERSON-1`, while the first set-up is open."""
         now = datetime.now(UTC)
         self.keys[person] = Ed25519PrivateKey.generate()
-        self.ledger.directory.put_person(Person(tenant=self.tenant, id=person, roles=frozenset(roles)), "setup", now)
         key = Key(id=f"{person}-1", public_key=public_text(self.keys[person]), not_before=now - timedelta(minutes=1))
-        self.ledger.directory.add_key(self.tenant, person, key, "setup", now)
+        standing = Standing(roles=frozenset(roles))
+        change = DirectoryChange(
+            persons=(PersonChange(person=person, standing=standing),),
+            keys_added=(KeyAddition(person=person, key=key),),
+        )
+        self.ledger.directory.set_up(self.tenant, change, "setup", now)
+
+    def demote(self, person: str, *roles: str) -> None:
+        """Leave a person these roles alone, as an executed change of the directory does."""
+        change = DirectoryChange(persons=(PersonChange(person=person, standing=Standing(roles=frozenset(roles))),))
+        self.decree(change)
+
+    def decree(self, change: DirectoryChange | PolicyChange) -> None:
+        """Make a change of authority as the gateway makes an executed one; for tests of what such a change does."""
+        authority = self.ledger.directory.authority(self.tenant)
+        action = Action(
+            tenant=self.tenant, operation=f"decree-{secrets.token_hex(4)}", tool=tool(change), tool_version="1",
+            args={"change": change.model_dump(mode="json")}, target=target(change), side_effect=SIDE_EFFECT,
+            scope=SCOPE, environment=self.settings.environment, content_hash=sha256_hex(content(change)),
+            evidence_hash=sha256_hex(present(change, authority)),
+            policy_version=authority.policies[ADMINISTRATION].label(),
+        )  # fmt: skip
+        self.ledger.directory.apply(self.tenant, change, action, datetime.now(UTC))
 
     def register(
         self, operation: str, *, channel: str = "public", data: str = ROWS, requester: str = "rita"
@@ -75,10 +114,22 @@ class Installation:
             sha256=bootstrap.evidence(self.settings).put(self.tenant, source), name="sales.csv", schema=DatasetSchema()
         )
         request = ReportRequest(question="How did sales develop?", channel=channel, dataset=dataset)
-        request_hash = self.ledger.documents.put(
-            self.tenant, canonical_bytes(request.model_dump(mode="json", by_alias=True))
-        )
+        return self._registered(operation, request, requester)
+
+    def register_change(
+        self, operation: str, change: DirectoryChange | PolicyChange, requester: str = "ada"
+    ) -> RunOrder:
+        """Register a change of authority, signed by an administrator."""
+        return self._registered(operation, AdministrationRequest(reason="it is time", change=change), requester)
+
+    def _registered(self, operation: str, request: ReportRequest | AdministrationRequest, requester: str) -> RunOrder:
         now = datetime.now(UTC).replace(microsecond=0)
+        if self.ledger.directory.set_up_open(self.tenant):
+            policies = tuple(bootstrap.load_policies(self.settings).values())
+            self.ledger.directory.adopt(self.tenant, policies, "setup", now)
+            self.ledger.directory.close_set_up(self.tenant, "setup", now)
+        document = canonical_bytes(request.model_dump(mode="json", by_alias=True))
+        request_hash = self.ledger.documents.put(self.tenant, document)
         statement = RequestStatement(
             installation=self.settings.installation,
             person=requester,
@@ -93,14 +144,14 @@ class Installation:
             Operation(
                 tenant=self.tenant,
                 operation=operation,
-                case="report",
+                case=request.case,
                 request_hash=request_hash,
                 requester=requester,
                 statement=sign_request(statement, self.keys[requester]),
                 registered_at=now,
             )
         )
-        return RunOrder(tenant=self.tenant, operation=operation, case="report", request_hash=request_hash)
+        return RunOrder(tenant=self.tenant, operation=operation, case=request.case, request_hash=request_hash)
 
     async def start(self, operation: str, **request: Any) -> WorkflowHandle[GovernedAction, RunResult]:
         """Register and start a run."""
@@ -113,15 +164,31 @@ class Installation:
         )
 
     def with_policy(self, folder: Path, **need: Any) -> Installation:
-        """The same installation with changed windows in its policy, such as `decide_within="2s"`."""
+        """The same installation with changed windows in its report policy, such as `decide_within="2s"`."""
+
+        def changed(policy: dict[str, Any]) -> None:
+            for rule in policy["rules"]:
+                rule.get("need", {}).update(need)
+
+        return self._with_report_policy(folder, changed)
+
+    def with_terms(self, folder: Path, **terms: Any) -> Installation:
+        """The same installation with other terms in its report policy."""
+        return self._with_report_policy(folder, lambda policy: policy["terms"].update(terms))
+
+    def _with_report_policy(self, folder: Path, change: Callable[[dict[str, Any]], None]) -> Installation:
         policies = folder / "policies"
         shutil.copytree(self.settings.policies, policies)
-        text = (policies / "report.yaml").read_text()
-        for name, value in need.items():
-            text, changed = re.subn(rf"{name}: \S+", f"{name}: {value}", text)
-            assert changed, f"the policy has no {name}"
-        (policies / "report.yaml").write_text(text)
+        policy = yaml.safe_load((policies / "report.yaml").read_text())
+        change(policy)
+        (policies / "report.yaml").write_text(yaml.safe_dump(policy))
         return replace(self, settings=self.settings.model_copy(update={"policies": policies}))
+
+    def overwrite_document(self, sha256: str, data: bytes) -> None:
+        """Change a stored document behind the ledger's back, in a SQLite ledger."""
+        path = self.settings.ledger_url.removeprefix("sqlite:///")
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE documents SET data = ? WHERE sha256 = ?", (data, sha256))
 
     def environment(self) -> dict[str, str]:
         """Environment variables for processes of this installation."""
@@ -152,8 +219,26 @@ class Installation:
         assert approval is not None
         return approval.proposal
 
+    def votes(self, operation: str) -> tuple[Vote, ...]:
+        """The votes on the current proposal."""
+        approval = self.ledger.approvals.current(self.tenant, operation)
+        assert approval is not None
+        return approval.votes
+
+    def edit(self, proposal: Proposal, signer: str, **args: Any) -> dict[str, str]:
+        """A signed `decide` message that edits these arguments, with the edited action in the ledger."""
+        case = bootstrap.cases(self.settings, self.ledger)[proposal.case]
+        operation = self.ledger.operations.get(self.tenant, proposal.operation)
+        policy = self.ledger.directory.policies(self.tenant)[proposal.case]
+        edited = case.edited(operation, proposal, {**proposal.action.args, **args}, policy.label()).action
+        return self.decision(proposal, signer, "edit", edited_action=self.store(edited))
+
+    def store(self, action: Action) -> str:
+        """Put an action into the ledger's documents; its hash, under which an edit names it."""
+        return self.ledger.documents.put(self.tenant, canonical_bytes(action.model_dump(mode="json")))
+
     def decision(
-        self, proposal: Proposal, signer: str, decision: Literal["approve", "reject"] = "approve", **changes: Any
+        self, proposal: Proposal, signer: str, decision: StatementKind = "approve", **changes: Any
     ) -> dict[str, str]:
         """A signed `decide` message; `changes` replace fields of the statement before it is signed."""
         now = datetime.now(UTC).replace(microsecond=0)
@@ -174,9 +259,21 @@ class Installation:
         }
         return {"statement": sign_decision(Statement(**fields), self.keys[signer])}
 
+    def deciding(self) -> DecidingSteps:
+        """The people's step itself, for tests of what it does when it is repeated or comes late."""
+        cases = bootstrap.cases(self.settings, self.ledger)
+        return DecidingSteps(self.ledger, self.settings.installation, cases, unsigned=self.settings.takes_unsigned)
+
+    def step(self, operation: str, run_id: str = "r") -> ActivityEnvironment:
+        """Where a step can be called as the operation's own run has it called."""
+        environment = ActivityEnvironment()
+        own = workflow_id(self.tenant, operation)
+        environment.info = replace(environment.info, workflow_id=own, workflow_run_id=run_id)
+        return environment
+
     def published(self, channel: str = "public") -> list[Path]:
-        """The reports that lie in a file channel's folder."""
-        folder = self.settings.reports_folder / channel
+        """The reports that lie in the tenant's folder of a file channel."""
+        folder = self.settings.reports_folder / channel / self.tenant
         return sorted(path for path in folder.glob("*.md")) if folder.is_dir() else []
 
     @asynccontextmanager

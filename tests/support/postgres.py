@@ -25,6 +25,8 @@ from psycopg import sql
 from tests.support.processes import Processes
 
 OWNER = "countersign"
+"""Owner of the databases: a plain role, since a superuser would not meet row level security."""
+SUPERUSER = "postgres"
 # Durability against a power cut is not what tests ask for, and waiting for the disk is what makes them slow.
 FAST = ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
 
@@ -33,15 +35,31 @@ class PostgresServer:
     """A running server on one port of this machine; every database asked for is new and empty."""
 
     def __init__(self, port: int) -> None:
-        self._address = f"{OWNER}@127.0.0.1:{port}"
+        self._address = f"127.0.0.1:{port}"
         self._numbers = itertools.count(1)
+        self._run(sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOBYPASSRLS").format(sql.Identifier(OWNER)))
 
     def create_database(self) -> str:
         """Create an empty database and return its URL, `postgresql://user@host:port/name`."""
         name = f"ledger_{next(self._numbers)}"
-        with psycopg.connect(f"postgresql://{self._address}/postgres", autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        return f"postgresql://{self._address}/{name}"
+        self._run(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(OWNER)))
+        return f"postgresql://{OWNER}@{self._address}/{name}"
+
+    def _run(self, statement: sql.Composed) -> None:
+        with psycopg.connect(f"postgresql://{SUPERUSER}@{self._address}/postgres", autocommit=True) as connection:
+            connection.execute(statement)
+
+
+def as_superuser(url: str) -> str:
+    """The same database as somebody has it who passes every wall in it; a SQLite file's URL stays as it is."""
+    return url.replace(f"postgresql://{OWNER}@", f"postgresql://{SUPERUSER}@")
+
+
+def drop_database(url: str) -> None:
+    """Drop a database, whoever is still connected: a folder of hundreds takes minutes to delete at the end."""
+    server, _, name = as_superuser(url).rpartition("/")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @contextmanager
@@ -62,7 +80,7 @@ def running_postgres() -> Iterator[PostgresServer]:
 @contextmanager
 def _serving(binaries: Path, folder: Path, user: int | None) -> Iterator[int]:
     data, port = folder / "data", _free_port()
-    options = ["-U", OWNER, "-E", "UTF8", "--locale=C", "--auth=trust", "--no-sync"]
+    options = ["-U", SUPERUSER, "-E", "UTF8", "--locale=C", "--auth=trust", "--no-sync"]
     initdb = [binaries / "initdb", "-D", data, *options]
     subprocess.run([str(part) for part in initdb], check=True, stdout=subprocess.DEVNULL, user=user, cwd=folder)
     processes = Processes(folder)

@@ -16,9 +16,9 @@ from tests.support.processes import Processes, RunningProcess
 
 WORKER = [sys.executable, str(ROOT / "worker.py")]
 PRESS = """channels:
-  press: {kind: http, url: "http://127.0.0.1:1/", token_env: PRESS_TOKEN,
+  press: {kind: http, tenants: [acme], url: "http://127.0.0.1:1/", token_env: PRESS_TOKEN,
           side_effect: external_publication, reversibility: correctable}
-  internal: {kind: file, side_effect: internal_publication, reversibility: reversible}
+  internal: {kind: file, tenants: [acme], side_effect: internal_publication, reversibility: reversible}
 """
 
 

@@ -24,6 +24,7 @@ def with_http_channel(installation: Installation, folder: Path, url: str) -> Ins
     channels = yaml.safe_load(path.read_text())
     channels["channels"]["public"] = {
         "kind": "http",
+        "tenants": [installation.tenant],
         "url": url,
         "token_env": "PRESS_TOKEN",
         "side_effect": "external_publication",

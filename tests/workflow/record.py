@@ -17,7 +17,9 @@ import yaml
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 
+from countersign.domain.administration import DirectoryChange, PersonChange
 from countersign.domain.decision import Outcome
+from countersign.domain.directory import Standing
 from countersign.domain.state import State
 from tests.support.installation import Installation, new_installation
 from tests.support.publisher import Publisher, running_publisher
@@ -80,6 +82,55 @@ async def cancelled(installation: Installation, _: Publisher) -> Run:
     raise AssertionError("the run went on after its cancel")
 
 
+async def edited(installation: Installation, _: Publisher) -> Run:
+    """Edited by the reviewer, whose edit counts, then published as edited."""
+    run = await installation.start("edited")
+    await until_state(run, State.WAITING_APPROVAL)
+    message = installation.edit(installation.proposal("edited"), "bob", name="half-year.md")
+    await run.execute_update("decide", message, result_type=Outcome)
+    await run.result()
+    return run
+
+
+async def withdrawn(installation: Installation, _: Publisher) -> Run:
+    """Withdrawn by whoever asked."""
+    run = await installation.start("withdrawn")
+    await until_state(run, State.WAITING_APPROVAL)
+    message = installation.decision(installation.proposal("withdrawn"), "rita", "withdraw")
+    await run.execute_update("decide", message, result_type=Outcome)
+    await run.result()
+    return run
+
+
+async def asked_anew(installation: Installation, press: Publisher) -> Run:
+    """Granted; the approver loses the role before anything could be sent, and another one approves the new version."""
+    press.fail_next("rate_limited")
+    run = await installation.start("asked-anew")
+    await until_state(run, State.WAITING_APPROVAL)
+    first = installation.decision(installation.proposal("asked-anew"), "bob")
+    await run.execute_update("decide", first, result_type=Outcome)
+    await until_state(run, State.WAITING_RETRY)
+    installation.demote("bob", "requester")
+    await until_state(run, State.WAITING_APPROVAL)
+    second = installation.decision(installation.proposal("asked-anew"), "carl")
+    await run.execute_update("decide", second, result_type=Outcome)
+    await run.result()
+    return run
+
+
+async def administered(installation: Installation, _: Publisher) -> Run:
+    """A person added to the directory by two administrators; nothing is drafted."""
+    standing = Standing(roles=frozenset({"reviewer"}))
+    change = DirectoryChange(persons=(PersonChange(person="dan", standing=standing),))
+    run = await installation.start_unchecked(installation.register_change("administered", change))
+    await until_state(run, State.WAITING_APPROVAL)
+    for person in ("ben", "cleo"):
+        message = installation.decision(installation.proposal("administered"), person)
+        await run.execute_update("decide", message, result_type=Outcome)
+    await run.result()
+    return run
+
+
 async def failed(installation: Installation, _: Publisher) -> Run:
     """Refused at its opening: started for another request than the signed one."""
     order = installation.register("failed")
@@ -104,7 +155,20 @@ async def waiting(installation: Installation, _: Publisher) -> Run:
 
 WAYS: dict[str, Callable[[Installation, Publisher], Awaitable[Run]]] = {
     way.__name__: way
-    for way in (approved, approved_after_faults, rejected, by_rule, cancelled, failed, expired, waiting)
+    for way in (
+        approved,
+        approved_after_faults,
+        edited,
+        asked_anew,
+        administered,
+        rejected,
+        withdrawn,
+        by_rule,
+        cancelled,
+        failed,
+        expired,
+        waiting,
+    )
 }
 
 

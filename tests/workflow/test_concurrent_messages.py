@@ -11,7 +11,6 @@ import pytest
 from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.deciding import DecidingSteps
 from activities.interfaces import Message, MessageBatch
 from countersign.domain.audit import AuditRecord
 from countersign.domain.decision import Outcome, Ruling
@@ -138,7 +137,7 @@ async def test_a_proposal_that_people_approved_before_the_run_heard_of_it_is_gra
         body = json.dumps(sqlite_installation.decision(proposal, "bob"))
         vote = Message(id="before", name="decide", transport="signal", body=body, received_at=datetime.now(UTC))
         batch = MessageBatch(tenant="acme", operation=proposal.operation, messages=(vote,))
-        decided = DecidingSteps(ledger, sqlite_installation.settings.installation).decide(batch)
+        decided = sqlite_installation.deciding().decide(batch)
         assert decided.status == ApprovalStatus.GRANTED
         return really_open(*arguments)
 

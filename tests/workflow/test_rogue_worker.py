@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from temporalio import activity, workflow
+from temporalio.client import WorkflowFailureError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.interfaces import (
@@ -47,13 +48,20 @@ HASH = Sha256("sha256:" + "0" * 64)
 class Liar:
     """Steps under our names that say whatever leads to an effect; `approval_id` is the one they claim."""
 
-    def __init__(self, approval_id: str = "apr-forged", *, by_rule: bool = False) -> None:
+    def __init__(
+        self,
+        approval_id: str = "apr-forged",
+        *,
+        by_rule: bool = False,
+        decided: ApprovalStatus = ApprovalStatus.GRANTED,
+    ) -> None:
         self.by_rule = by_rule
         self._approval_id = approval_id
+        self._decided = decided
 
     @activity.defn
     def open_run(self, order: OpenOrder) -> RunPlan:
-        return RunPlan(max_rounds=1, max_grader_tries=1)
+        return RunPlan(drafted=True, max_rounds=1, max_grader_tries=1)
 
     @activity.defn
     def record_state(self, record: StateRecord) -> None:
@@ -83,8 +91,8 @@ class Liar:
 
     @activity.defn
     def decide(self, batch: MessageBatch) -> Decided:
-        granted = Outcome(ruling=Ruling.ACCEPTED, status=ApprovalStatus.GRANTED)
-        return Decided(outcomes=tuple(granted for _ in batch.messages), status=ApprovalStatus.GRANTED)
+        accepted = Outcome(ruling=Ruling.ACCEPTED, status=self._decided)
+        return Decided(outcomes=tuple(accepted for _ in batch.messages), status=self._decided)
 
 
 def with_lies(installation: Installation, liar: Liar, *names: str) -> list[Callable[..., Any]]:
@@ -119,13 +127,43 @@ def assert_nothing_sent(installation: Installation, reason: str) -> None:
     records = list(installation.ledger.audit.records("acme"))
     (refused,) = [record for record in records if record.type == "effect.refused"]
     assert str(refused.detail["reason"]).startswith(reason)
-    assert "effect.intended" not in [record.type for record in records]
+    types = [record.type for record in records]
+    assert "effect.intended" not in types
+    assert types.count("alarm.raised") == 1
 
 
 @pytest.mark.guarantee("G22")
 async def test_a_forged_grant_of_a_real_proposal_is_refused(sqlite_installation: Installation) -> None:
     result = await run_by_a_liar(sqlite_installation, Liar(), "decide")
     assert_refused(sqlite_installation, result, "approval_pending")
+
+
+ENDS = [ApprovalStatus.REJECTED, ApprovalStatus.EXPIRED, ApprovalStatus.WITHDRAWN]
+SETTLED = [status for status in ApprovalStatus if status not in (ApprovalStatus.PENDING, *ENDS)]
+
+
+@pytest.mark.guarantee("G22")
+@pytest.mark.parametrize("status", SETTLED)
+async def test_whatever_status_a_worker_makes_up_the_run_ends_and_nothing_goes_out(
+    sqlite_installation: Installation, status: ApprovalStatus
+) -> None:
+    result = await run_by_a_liar(sqlite_installation, Liar(decided=status), "decide")
+    assert result.state.terminal
+    assert result.state != State.SUCCEEDED
+    assert sqlite_installation.published() == []
+    assert sqlite_installation.ledger.executions.get("acme", "op-1") is None
+
+
+@pytest.mark.guarantee("G22", "G24")
+@pytest.mark.parametrize("status", ENDS)
+async def test_nobody_is_said_to_have_decided_what_the_ledger_does_not_say(
+    sqlite_installation: Installation, status: ApprovalStatus
+) -> None:
+    """The run fails as a workflow, which operators are alerted to, and the operation has not ended."""
+    with pytest.raises(WorkflowFailureError):
+        await run_by_a_liar(sqlite_installation, Liar(decided=status), "decide")
+    assert sqlite_installation.ledger.operations.get("acme", "op-1").state == State.WAITING_APPROVAL
+    assert sqlite_installation.published() == []
 
 
 ALL_STEPS = ("open_run", "record_state", "draft", "validate", "grade", "propose", "decide")

@@ -106,12 +106,31 @@ async def test_answers_of_the_grader_that_cannot_be_read_are_kept(sqlite_install
     assert [answer.text in grade.answer.raw for answer, grade in zip(UNREADABLE, kept, strict=True)] == [True, True]
 
 
+@pytest.mark.guarantee("G09")
+async def test_nothing_is_proposed_for_a_channel_of_other_tenants(
+    sqlite_installation: Installation, tmp_path: Path
+) -> None:
+    """However the run was started: by the command, it would have been refused there."""
+    changed = sqlite_installation.with_policy(tmp_path)
+    path = changed.settings.policies / "channels.yaml"
+    channels = yaml.safe_load(path.read_text())
+    channels["channels"]["internal"]["tenants"] = ["globex"]
+    path.write_text(yaml.safe_dump(channels))
+    async with changed.workers():
+        result = await (await changed.start("op-1", channel="internal")).result()
+    assert_nothing_was_proposed_or_sent(changed, result, "configuration_refused")
+    (failed,) = [one for one in changed.ledger.audit.records("acme", "op-1") if one.type == "step.failed"]
+    said = changed.ledger.documents.get("acme", str(failed.detail["sentence"]))
+    assert said == b"channel 'internal' is not configured for tenant acme; allowed: public"
+
+
 @pytest.mark.guarantee("G01")
 async def test_a_side_effect_that_no_rule_names_is_denied(sqlite_installation: Installation, tmp_path: Path) -> None:
     changed = sqlite_installation.with_policy(tmp_path)
     path = changed.settings.policies / "channels.yaml"
     channels = yaml.safe_load(path.read_text())
-    channels["channels"]["wire"] = {"kind": "file", "side_effect": "payment", "reversibility": "irreversible"}
+    wire = {"kind": "file", "tenants": ["acme"], "side_effect": "payment", "reversibility": "irreversible"}
+    channels["channels"]["wire"] = wire
     path.write_text(yaml.safe_dump(channels))
     async with changed.workers():
         result = await (await changed.start("op-1", channel="wire")).result()

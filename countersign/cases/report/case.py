@@ -3,20 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from countersign.cases.report.checks import check_draft
+from pydantic import JsonValue, ValidationError
+
+from countersign.cases.case import Submission
+from countersign.cases.report.checks import check_draft, check_texts
 from countersign.cases.report.rendering import render_report, rendered_title
 from countersign.domain.action import Action
-from countersign.domain.channel import ChannelConfig
+from countersign.domain.canonical import sha256_hex
+from countersign.domain.channel import ChannelConfig, not_configured
 from countersign.domain.document_names import checked_document_name
-from countersign.domain.draft import Draft, ReportRequest, Violation
-from countersign.domain.errors import ConfigurationRefused
-from countersign.domain.values import Sha256
-from countersign.ports import Cell
+from countersign.domain.draft import CLAIM_REFERENCE, Draft, ReportRequest, Violation
+from countersign.domain.errors import ConfigurationRefused, InputRefused
+from countersign.domain.operation import Operation
+from countersign.domain.proposal import Proposal
+from countersign.domain.publication import SCOPE, TOOL, TOOL_VERSION, PublishReport
+from countersign.domain.rubric import Grade
+from countersign.ports import Cell, Ledger
 
-POLICY = "report"
+REPORT = "report"
 RUBRIC = "report-rubric"
-TOOL, TOOL_VERSION = "publish_report", "1"
+
+
+class Drafted(NamedTuple):
+    """What was asked for, what the agent wrote, and how that was graded."""
+
+    request: ReportRequest
+    draft: Draft
+    grade: Grade | None
+
+
+class ReportCase:
+    """Publishing a report that an agent drafted; fulfils `cases.case.Case`."""
+
+    name = REPORT
+    drafted = True
+
+    def __init__(self, ledger: Ledger, channels: Mapping[str, ChannelConfig], environment: str) -> None:
+        self._ledger = ledger
+        self._channels = channels
+        self._environment = environment
+
+    def submission(self, operation: Operation, draft_version: int, policy_version: str) -> Submission:
+        """The publication of a draft, under the operation's name in the channel that was asked for."""
+        drafted = self._drafted(operation, draft_version)
+        name, title = document_name(operation.operation), rendered_title(drafted.draft)
+        args = PublishReport(channel=drafted.request.channel, name=name, title=title)
+        return self._submitted(operation, drafted, args, policy_version)
+
+    def edited(
+        self, operation: Operation, before: Proposal, args: Mapping[str, JsonValue], policy_version: str
+    ) -> Submission:
+        """The publication with another channel, name or title; a new title is checked as the agent's was."""
+        wanted, drafted = _read(args), self._drafted(operation, before.draft_version)
+        if wanted.title == rendered_title(drafted.draft):
+            return self._submitted(operation, drafted, wanted, policy_version)
+        retitled = drafted._replace(draft=_retitled(drafted.draft, wanted.title))
+        submission = self._submitted(operation, retitled, wanted, policy_version)
+        found = check_texts(retitled.draft, retitled.request)
+        return submission._replace(
+            checks=f"{submission.checks}; the edited title was checked for figures and markup",
+            verdict=f"{submission.verdict}, before people edited the title",
+            problem="; ".join(violation.sentence() for violation in found),
+        )
+
+    def _drafted(self, operation: Operation, version: int) -> Drafted:
+        stored = self._ledger.documents.get(operation.tenant, operation.request_hash)
+        drafts, name = self._ledger.drafts, (operation.tenant, operation.operation, version)
+        return Drafted(ReportRequest.model_validate_json(stored), drafts.get(*name), drafts.grade(*name))
+
+    def _submitted(
+        self, operation: Operation, drafted: Drafted, args: PublishReport, policy_version: str
+    ) -> Submission:
+        request, draft, grade = drafted
+        channel, text = channel_of(args.channel, operation.tenant, self._channels), document(draft, request)
+        action = Action(
+            tenant=operation.tenant, operation=operation.operation, tool=TOOL, tool_version=TOOL_VERSION,
+            args=args.model_dump(mode="json"), channel=args.channel, target=args.target,
+            side_effect=channel.side_effect, scope=SCOPE, environment=self._environment,
+            content_hash=sha256_hex(text), evidence_hash=request.dataset.sha256, policy_version=policy_version,
+        )  # fmt: skip
+        figures = len(draft.claims)
+        return Submission(
+            action=action, document=text, reason=request.question, summary=args.title,
+            evidence=(f"{request.dataset.name} {request.dataset.sha256}",), reversibility=channel.reversibility,
+            checks=f"{figures} of {figures} figures recomputed on the data, none differs",
+            verdict=grade.verdict.value if grade else "not graded", cost="none", live=self._live(action),
+            claims=tuple(claim.model_dump(mode="json") for claim in draft.claims),
+            grades=tuple(result.model_dump(mode="json") for result in grade.answer.criteria) if grade else (),
+        )  # fmt: skip
+
+    def _live(self, action: Action) -> bytes | None:
+        """What Countersign published last at the target."""
+        receipt = self._ledger.executions.at_target(action.tenant, action.target)
+        return None if receipt is None else self._ledger.documents.get(action.tenant, receipt.content_hash)
 
 
 def check(draft: Draft, request: ReportRequest, recompute: Callable[[str], Cell]) -> tuple[Violation, ...]:
@@ -29,13 +110,13 @@ def document(draft: Draft, request: ReportRequest) -> bytes:
     return render_report(draft, request).encode("utf-8")
 
 
-def channel_of(request: ReportRequest, channels: Mapping[str, ChannelConfig]) -> ChannelConfig:
-    """The request's channel; ConfigurationRefused names the allowed ones."""
+def channel_of(name: str, tenant: str, channels: Mapping[str, ChannelConfig]) -> ChannelConfig:
+    """The tenant's channel of that name; ConfigurationRefused names those that it has."""
+    own = {each: config for each, config in channels.items() if tenant in config.tenants}
     try:
-        return channels[request.channel]
+        return own[name]
     except KeyError:
-        allowed = ", ".join(sorted(channels))
-        raise ConfigurationRefused(f"channel {request.channel!r} is not configured; allowed: {allowed}") from None
+        raise ConfigurationRefused(not_configured(name, tenant, own)) from None
 
 
 def document_name(operation: str) -> str:
@@ -43,23 +124,22 @@ def document_name(operation: str) -> str:
     return checked_document_name(f"{operation}.md")
 
 
-def action(
-    tenant: str,
-    operation: str,
-    request: ReportRequest,
-    draft: Draft,
-    channel: ChannelConfig,
-    *,
-    content_hash: Sha256,
-    environment: str,
-    policy_version: str,
-) -> Action:
-    """The publication of a draft as one exact action."""
-    name = document_name(operation)
-    return Action(
-        tenant=tenant, operation=operation, tool=TOOL, tool_version=TOOL_VERSION,
-        args={"channel": request.channel, "name": name, "title": rendered_title(draft)},
-        target=f"{request.channel}:{name}", side_effect=channel.side_effect, scope="one_document",
-        environment=environment, content_hash=content_hash, evidence_hash=request.dataset.sha256,
-        policy_version=policy_version,
-    )  # fmt: skip
+def _retitled(draft: Draft, title: str) -> Draft:
+    """The draft under a title that people wrote; the text as they wrote it is what goes out."""
+    try:
+        retitled = Draft.model_validate({**draft.model_dump(), "title": title})
+    except ValidationError as error:
+        raise InputRefused(f"argument 'title': {error.errors(include_url=False)[0]['msg']}") from None
+    if CLAIM_REFERENCE.search(title):
+        raise InputRefused("argument 'title': {{...}} refers to a claim; write the title as it is to be read")
+    return retitled
+
+
+def _read(args: Mapping[str, JsonValue]) -> PublishReport:
+    try:
+        return PublishReport.model_validate(dict(args))
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        allowed = ", ".join(PublishReport.model_fields)
+        place = ".".join(str(part) for part in detail["loc"])
+        raise InputRefused(f"argument {place[:60]!r}: {detail['msg']}; the arguments are: {allowed}") from None

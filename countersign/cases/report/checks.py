@@ -23,9 +23,15 @@ def check_draft(draft: Draft, request: ReportRequest, recompute: Recompute) -> t
     of source, period and unit. `recompute` runs a claim's query on the pinned evidence; its refusals become findings,
     `Unavailable` is passed on because it says nothing about the draft.
     """
+    claims = [*check_claims(draft, recompute), *check_claim_units(draft, request), *hidden_in_claims(draft)]
+    return (*claims, *check_texts(draft, request))
+
+
+def check_texts(draft: Draft, request: ReportRequest) -> tuple[Violation, ...]:
+    """Every finding about a draft but those about its claims: all that an edit of its words can bring in."""
     claims = claims_by_id(draft)
     fields = tuple(fields_of(draft))
-    violations = [*check_claims(draft, recompute), *check_claim_units(draft, request), *hidden_in_claims(draft)]
+    violations: list[Violation] = []
     violations += _check_references(draft, fields)
     for field in fields:
         violations += check_markup(field)

@@ -1,0 +1,80 @@
+"""What `doctor` looks at in each tenant: who can act, whether it can change itself, what is in force, alarms.
+
+Apart from the other checks, which are about the machine and its parts and know no tenant.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from countersign.cli import staffing
+from countersign.cli.rendering import STARTER
+from countersign.cli.session import Session, now
+from countersign.domain.administration import ADMINISTRATION, lockout
+from countersign.domain.errors import Conflict, NotFound
+from countersign.domain.policy import Policy
+from countersign.settings import Settings
+
+ALARM = "alarm.raised"
+"""The audit's type for what no honest course of a run leads to."""
+RECENT = timedelta(days=7)
+"""For how long after the last alarm the installation does not count as well."""
+
+
+def manned(session: Session, tenant: str) -> str:
+    """Who can act in each role that the policies in force need; NotFound where somebody lacks."""
+    authority = session.ledger.directory.authority(tenant)
+    return staffing.manned(authority.persons, authority.policies.values(), tenant, now())
+
+
+def governed(session: Session, tenant: str) -> str:
+    """Whether the first set-up is open; NotFound where nobody could change the directory after it."""
+    authority = session.ledger.directory.authority(tenant)
+    found = lockout(authority.persons, authority.policies.get(ADMINISTRATION), now())
+    if session.ledger.directory.set_up_open(tenant):
+        todo = f"; before the first start complete it with: {STARTER} directory apply FILE, and: {STARTER} keys new"
+        if found:
+            raise NotFound(f"open: {'; '.join(found)}{todo}")
+        return "open: persons, keys and policies are changed without asking anyone; the first start ends it"
+    if found:
+        raise NotFound(f"closed, and {'; '.join(found)}")
+    return "closed: an admin asks for every change, two others approve it"
+
+
+def in_force(session: Session, tenant: str) -> str:
+    """What is in force, and as a note each file that says otherwise: a tenant may well have policies of its own."""
+    from countersign.bootstrap import load_policies
+
+    in_force = session.ledger.directory.policies(tenant)
+    is_open = session.ledger.directory.set_up_open(tenant)
+    files = load_policies(session.settings)
+    labels = ", ".join(policy.label().partition("@")[0] for policy in in_force.values()) or "none"
+    notes = [
+        _differs(session.settings, tenant, file, in_force.get(name), is_open)
+        for name, file in files.items()
+        if file != in_force.get(name)
+    ]
+    return "; ".join([f"{labels} in force", *notes])
+
+
+def _differs(settings: Settings, tenant: str, file: Policy, in_force: Policy | None, is_open: bool) -> str:
+    path = settings.policies / f"{file.policy}.yaml"
+    told = f"{path} (version {file.version}) is another one"
+    if is_open:
+        return f"{told}; put it in force with: {STARTER} directory apply FILE"
+    if in_force is not None and file.version != in_force.version + 1:
+        return told
+    return f"{told}; ask for it with: {STARTER} policy apply {path} --tenant {tenant} --as ADMIN"
+
+
+def alarms(session: Session, tenant: str) -> str:
+    """How many alarms were raised; Conflict where the last one is recent."""
+    raised = [record for record in session.ledger.audit.records(tenant) if record.type == ALARM]
+    if not raised:
+        return "none raised"
+    last = raised[-1]
+    told = f"{len(raised)} raised, the last at {last.recorded_at[:19]}Z"
+    seen = f"{STARTER} audit show --tenant {tenant}{f' --operation {last.operation}' if last.operation else ''}"
+    if datetime.fromisoformat(last.recorded_at) > now() - RECENT:
+        raise Conflict(f"{told}: somebody tried what no honest course leads to; see: {seen}")
+    return f"{told}; see: {seen}"

@@ -1,0 +1,135 @@
+"""What a policy would ask before it is in force, and what it does ask about a real proposal: by name, with reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.domain.administration import DirectoryChange, KeyRevocation
+from countersign.domain.authority_differences import with_amounts
+from countersign.domain.policy import Policy
+from countersign.strict_yaml import load
+from tests.cli.command_line import CommandLine
+from tests.cli.desk import Desk
+from tests.cli.office import ROOT
+
+ACME = ("--tenant", "acme")
+REFUNDS = """
+policy: report
+version: 7
+rules:
+  - id: small
+    when: {tool: refund, environment: [dev, production]}
+    amount: {up_to: 100.00 EUR, window: {within: 24h}}
+    grant: by_rule
+  - id: large
+    when: {tool: refund}
+    amount: {over: 100.00 EUR, window: {within: 24h}}
+    need: {role: reviewer, approvals: 2, decisions: [approve, reject], decide_within: 72h, execute_within: 1h}
+"""
+
+
+@pytest.fixture
+def refunds(tmp_path: Path) -> Path:
+    """A policy by amounts."""
+    path = tmp_path / "refunds.yaml"
+    path.write_text(REFUNDS)
+    return path
+
+
+def answers(answer: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Each example's answer, and the rules that applied."""
+    return [(one["answer"], [rule["rule"] for rule in one["rules"] if rule["applies"]]) for one in answer["examples"]]
+
+
+def test_each_rule_has_an_example_that_it_applies_to(bare: CommandLine, refunds: Path) -> None:
+    found = bare.done("policy", "check", refunds, "--json").json()
+
+    assert answers(found) == [("granted_by_rule", ["small"]), ("needs_people", ["large"])]
+    assert [one["amount"] for one in found["examples"]] == ["100.00 EUR", "100.01 EUR"]
+    assert found["examples"][1]["needs"][0]["role"] == "reviewer"
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "rules"),
+    [
+        ("--environment dev --amount 100.00_EUR", "granted_by_rule", ["small"]),
+        ("--environment dev --amount 60.00_EUR --spent 50.00_EUR", "needs_people", ["large"]),
+        ("--environment staging --amount 60.00_EUR", "denied", []),
+        ("--environment dev --amount 60.00_USD", "denied", []),
+        ("--environment dev", "denied", []),
+    ],
+)
+def test_an_example_of_ones_own_is_answered(
+    bare: CommandLine, refunds: Path, options: str, answer: str, rules: list[str]
+) -> None:
+    words = [word.replace("_", " ") for word in options.split()]
+
+    found = bare.done("policy", "check", refunds, "--tool", "refund", *words, "--json").json()
+
+    assert answers(found) == [(answer, rules)]
+
+
+def test_the_answer_says_who_and_why(bare: CommandLine, refunds: Path) -> None:
+    money = ("--amount", "60.00 EUR", "--spent", "50.00 EUR")
+
+    people = bare.done("policy", "check", refunds, "--tool", "refund", "--environment", "dev", *money).out
+    nobody = bare.done("policy", "check", refunds, "--tool", "publish_report").out
+
+    assert "needs    2 of role reviewer, who can approve, reject, within 72h" in people
+    assert "large applies: tool is refund, amount 60.00 EUR, with 50.00 EUR before per tenant within 24h," in people
+    assert "answer   denied: no rule applies, so nobody is asked" in nobody
+    assert "small does not apply: tool is publish_report, not refund, environment is not given" in nobody
+
+
+def test_earlier_amounts_of_another_currency_are_refused(bare: CommandLine, refunds: Path) -> None:
+    answer = bare("policy", "check", refunds, "--tool", "refund", "--amount", "1.00 EUR", "--spent", "1.00 USD")
+
+    assert answer.err == "error: --spent: 1.00 USD is added to the amount; give --amount in USD\n"
+
+
+def test_a_real_proposal_is_explained_by_name(cli: CommandLine) -> None:
+    cli.done("start", ROOT / "examples" / "request.yaml", "--operation", "explained")
+    cli.done("wait", "explained", *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
+
+    asked = cli.done("policy", "explain", "explained", *ACME, "--json").json()
+    text = cli.done("policy", "explain", "explained", *ACME).out
+    cli.done("approve", "explained", *ACME, "--as", "bob")
+    granted = cli.done("policy", "explain", "explained", *ACME, "--json").json()
+
+    assert asked["can_approve"] == ["bob", "carl"]
+    reasons = {one["person"]: one["why"].split(":")[0] for one in asked["cannot_approve"]}
+    assert reasons == {
+        "rita": "requester_may_not_decide", "dora": "role_missing", "ada": "role_missing", "ben": "role_missing",
+        "cleo": "role_missing",
+    }  # fmt: skip
+    assert asked["missing"] == ["1 of role reviewer, who can approve, edit, reject, within 72h"]
+    assert asked["pinned_policy"] == asked["policy_in_force"]
+    assert "external-needs-a-reviewer applies: tool is publish_report, side_effect is external_publication" in text
+    assert "can approve    bob, carl" in text
+    assert (granted["approved"], granted["missing"], granted["can_approve"]) == (["bob"], [], [])
+
+
+def test_a_policy_is_shown_whole_and_can_be_read_again(desk: Desk, tmp_path: Path) -> None:
+    shown = desk.cli.done("policy", "show", "report", *ACME).out
+    (tmp_path / "shown.yaml").write_text(shown)
+
+    for line in ("asked_by: requester", "  requester_may_withdraw: true", "  break_glass: null", "    distinct: false"):
+        assert line in shown.splitlines() or f"  {line}" in shown.splitlines()
+    assert load(tmp_path / "shown.yaml", Policy) == desk.ledger.directory.policies("acme")["report"]
+
+
+def test_amounts_are_shown_as_people_write_them(refunds: Path) -> None:
+    shown = with_amounts(load(refunds, Policy).model_dump(mode="json"))
+
+    assert shown["rules"][0]["amount"]["up_to"] == "100.00 EUR"
+
+
+def test_where_nobody_could_approve_it_says_so(desk: Desk) -> None:
+    desk.asked("report-7")
+    for name in ("bob", "carl"):
+        desk.change(DirectoryChange(keys_revoked=(KeyRevocation(person=name, key_id=f"{name}-1"),)))
+
+    assert "can approve    nobody; " in desk.cli.done("policy", "explain", "report-7", *ACME).out

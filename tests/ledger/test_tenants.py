@@ -1,0 +1,249 @@
+"""The wall between tenants: another tenant's is as if it were not there, in the answers and in the database itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, inspect, select, text, update
+
+from countersign.agents.checkpoints import checkpoints_at
+from countersign.domain.canonical import sha256_hex
+from countersign.domain.decision import Ruling
+from countersign.domain.errors import CountersignError, InputRefused, NotFound, Unavailable
+from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.rubric import CriterionResult, Grade, GraderAnswer, Verdict
+from countersign.domain.state import State
+from countersign.ledger import SqlLedger
+from countersign.ledger.tables import documents, metadata, persons, tenants, walled
+from tests.ledger.builders import (
+    NOW,
+    OPERATION,
+    TENANT,
+    VIEW,
+    action,
+    audit_types,
+    claim,
+    decide,
+    draft,
+    granted,
+    opened,
+    operation,
+    person,
+    proposal,
+    statement,
+)
+from tests.ledger.founding import added, apply, enrolment, found, founders, key, revoked, standing
+from tests.support.postgres import as_superuser
+
+OTHER = "globex"
+
+
+def fill(ledger: SqlLedger, tenant: str) -> None:
+    """Have the tenant own a row in every table."""
+    found(ledger, tenant)
+    apply(ledger, added("bob", key("bob-2")), tenant=tenant)
+    claim(ledger, granted(ledger, proposal(tenant=tenant)))
+    ledger.documents.put(tenant, b"secret")
+    ledger.drafts.save(tenant, OPERATION, 1, draft(), "offline", NOW)
+    ledger.drafts.save_checks(tenant, OPERATION, 1, [], NOW)
+    answer = GraderAnswer(
+        verdict="satisfied", criteria=(CriterionResult(id="clear", passed=True),), raw="{}", model="offline"
+    )
+    grade = Grade(verdict=Verdict.SATISFIED, feedback=(), answer=answer)
+    ledger.drafts.save_grade(tenant, OPERATION, 1, grade, "report/1", NOW)
+
+
+def test_every_tenant_with_records_or_a_checkpoint_is_known(empty_ledger: SqlLedger, checkpoints: Path) -> None:
+    empty_ledger.directory.set_up("c.c", enrolment(person("bob", tenant="c.c")), "setup", NOW)
+    empty_ledger.audit.append("a-a", "note.made", "", "rita", {}, NOW)
+    empty_ledger.audit.append("b_b", "note.made", "", "rita", {}, NOW)
+    (checkpoints / "cut-off.jws").touch()
+    assert empty_ledger.directory.tenants() == ["a-a", "b_b", "c.c", "cut-off"]
+
+
+def test_a_tenant_id_outside_the_pattern_is_refused_before_anything_is_written(empty_ledger: SqlLedger) -> None:
+    with pytest.raises(InputRefused, match=r"\.\./acme"):
+        empty_ledger.audit.append("../acme", "note.made", "", "rita", {}, NOW)
+    assert empty_ledger.directory.tenants() == []
+
+
+@pytest.mark.guarantee("G09")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda ledger, tenant: ledger.operations.get(tenant, OPERATION),
+        lambda ledger, tenant: ledger.operations.move(tenant, OPERATION, State.FAILED, "mine now", NOW),
+        lambda ledger, tenant: ledger.drafts.get(tenant, OPERATION, 1),
+        lambda ledger, tenant: ledger.drafts.save(tenant, OPERATION, 2, draft(), "offline", NOW),
+        lambda ledger, tenant: ledger.drafts.save_checks(tenant, OPERATION, 1, [], NOW),
+        lambda ledger, tenant: ledger.approvals.get(tenant, "approval-1"),
+        lambda ledger, tenant: ledger.approvals.settle(tenant, "approval-1", ApprovalStatus.CANCELLED, NOW),
+        lambda ledger, tenant: ledger.approvals.void(tenant, "approval-1", "drift", "a", "b", NOW),
+        lambda ledger, tenant: ledger.approvals.void_reason(tenant, "approval-1"),
+        lambda ledger, tenant: ledger.documents.get(tenant, sha256_hex(b"secret")),
+        lambda ledger, tenant: ledger.operations.register(operation("new", tenant=tenant)),
+        lambda ledger, tenant: ledger.directory.set_up(tenant, revoked("bob", "bob-1"), "rita", NOW),
+        lambda ledger, tenant: ledger.directory.close_set_up(tenant, "rita", NOW),
+        lambda ledger, tenant: claim(
+            ledger, ledger.approvals.get(TENANT, "approval-1").model_copy(update={"proposal": proposal(tenant=tenant)})
+        ),
+    ],
+)
+def test_another_tenants_things_get_the_answer_of_things_that_do_not_exist(
+    ledger: SqlLedger, ask: Callable[[SqlLedger, str], object]
+) -> None:
+    fill(ledger, TENANT)
+    before = audit_types(ledger)
+    with pytest.raises(CountersignError) as of_another:
+        ask(ledger, OTHER)
+    assert (audit_types(ledger), audit_types(ledger, OTHER)) == (before, [])
+    with pytest.raises(CountersignError) as of_nobody:
+        ask(ledger, "nobody")
+    assert type(of_another.value) is type(of_nobody.value)
+    assert of_another.value.message.replace(OTHER, "nobody") == of_nobody.value.message
+
+
+@pytest.mark.guarantee("G09")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda ledger, tenant: ledger.operations.list(tenant),
+        lambda ledger, tenant: ledger.approvals.current(tenant, OPERATION),
+        lambda ledger, tenant: ledger.approvals.of_operation(tenant, OPERATION),
+        lambda ledger, tenant: ledger.approvals.targets(tenant),
+        lambda ledger, tenant: ledger.approvals.rejection_like(action(tenant=tenant), NOW),
+        lambda ledger, tenant: ledger.executions.get(tenant, OPERATION),
+        lambda ledger, tenant: ledger.executions.at_target(tenant, "public/report"),
+        lambda ledger, tenant: ledger.directory.person(tenant, "bob"),
+        lambda ledger, tenant: ledger.directory.persons(tenant),
+        lambda ledger, tenant: ledger.directory.policies(tenant),
+        lambda ledger, tenant: ledger.directory.adopted(tenant),
+        lambda ledger, tenant: ledger.directory.set_up_open(tenant),
+        lambda ledger, tenant: ledger.drafts.written(tenant, OPERATION, 1),
+        lambda ledger, tenant: ledger.drafts.feedback(tenant, OPERATION, 1),
+        lambda ledger, tenant: list(ledger.audit.records(tenant)),
+    ],
+)
+def test_what_is_asked_of_another_tenant_is_as_empty_as_of_nobody(
+    ledger: SqlLedger, ask: Callable[[SqlLedger, str], object]
+) -> None:
+    fill(ledger, TENANT)
+    assert ask(ledger, OTHER) == ask(ledger, "nobody")
+    assert ask(ledger, OTHER) in ([], {}, (), None, True)
+
+
+@pytest.mark.guarantee("G09")
+def test_two_tenants_may_use_the_same_names_and_see_only_their_own(ledger: SqlLedger) -> None:
+    found(ledger, OTHER)
+    granted(ledger)
+    granted(ledger, proposal(tenant=OTHER, content=b"theirs"))
+    apply(ledger, standing(person("bob", "expert", tenant=OTHER)), tenant=OTHER)
+    assert ledger.directory.persons(TENANT)["bob"].roles == {"reviewer"}
+    assert [one.tenant for one in ledger.operations.list(TENANT)] == [TENANT]
+    assert ledger.approvals.get(OTHER, "approval-1").proposal.tenant == OTHER
+    assert {record.tenant for record in ledger.audit.records(TENANT)} == {TENANT}
+
+
+@pytest.mark.guarantee("G09")
+@pytest.mark.guarantee("G47")
+def test_a_statement_of_another_tenant_moves_nothing_here(ledger: SqlLedger) -> None:
+    ledger.operations.register(operation())
+    ledger.approvals.open(proposal(), "run-1", VIEW, NOW)
+    foreign = statement(proposal(tenant=OTHER), "bob")
+    assert decide(ledger, foreign, signer=person("bob", tenant=OTHER)).ruling == Ruling.NOTHING_PENDING
+    assert ledger.approvals.get(TENANT, "approval-1").status == ApprovalStatus.PENDING
+    assert audit_types(ledger, OTHER) == ["decision.refused"]
+
+
+@pytest.fixture
+def walled_ledger(postgres_url: Callable[[], str], checkpoints: Path) -> SqlLedger:
+    """Two tenants with a row in every table of PostgreSQL; SQLite has no such wall."""
+    ledger = opened(postgres_url(), checkpoints)
+    for tenant in (TENANT, OTHER):
+        fill(ledger, tenant)
+    return ledger
+
+
+@pytest.mark.guarantee("G09")
+def test_a_query_that_forgets_the_filter_sees_nothing_of_another_tenant(walled_ledger: SqlLedger) -> None:
+    with walled_ledger._store.reading(TENANT) as connection:
+        seen = {table.name: set(connection.execute(select(table.c.tenant)).scalars()) for table in walled}
+    assert seen == {table.name: {TENANT} for table in walled}
+    walled_ledger.close()
+
+
+@pytest.mark.guarantee("G09")
+def test_a_change_that_forgets_the_filter_changes_nothing_of_another_tenant(walled_ledger: SqlLedger) -> None:
+    with walled_ledger._store.writing(TENANT) as writing:
+        changed = writing.connection.execute(update(persons).values(active=False)).rowcount
+        deleted = writing.connection.execute(text("DELETE FROM votes")).rowcount
+    assert (changed, deleted) == (len(founders()), 1)
+    assert all(one.active for one in walled_ledger.directory.persons(OTHER).values())
+    assert len(walled_ledger.approvals.get(OTHER, "approval-1").votes) == 1
+    walled_ledger.close()
+
+
+@pytest.mark.guarantee("G09")
+def test_a_row_of_another_tenant_is_not_taken(walled_ledger: SqlLedger) -> None:
+    sha256 = sha256_hex(b"planted")
+    with pytest.raises(Unavailable, match="another tenant's"), walled_ledger._store.writing(TENANT) as writing:
+        writing.connection.execute(documents.insert().values(tenant=OTHER, sha256=sha256, data=b"planted"))
+    with pytest.raises(NotFound):
+        walled_ledger.documents.get(OTHER, sha256)
+    with pytest.raises(Unavailable, match="another tenant's"), walled_ledger._store.writing(TENANT) as writing:
+        writing.connection.execute(update(documents).values(tenant=OTHER))
+    walled_ledger.close()
+
+
+@pytest.mark.guarantee("G09")
+def test_whoever_names_no_tenant_sees_nothing(walled_ledger: SqlLedger) -> None:
+    """Nor does the next transaction on a connection still have the tenant of the one before."""
+    with walled_ledger._store.engine.connect() as connection:
+        seen = [connection.execute(select(func.count()).select_from(table)).scalar_one() for table in walled]
+    assert seen == [0] * len(walled)
+    walled_ledger.close()
+
+
+@pytest.mark.guarantee("G09")
+def test_every_table_that_holds_anything_of_a_tenant_is_walled_for_its_owner_too(walled_ledger: SqlLedger) -> None:
+    with walled_ledger._store.engine.connect() as connection:
+        names = set(inspect(connection).get_table_names())
+        forced = connection.execute(
+            text("SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity")
+        ).scalars()
+        assert names - set(forced) == {"alembic_version", "installation", "tenants"}
+    assert {table.name for table in metadata.sorted_tables if table not in walled} == {"installation", "tenants"}
+    assert [*tenants.c] == [tenants.c.name]
+    walled_ledger.close()
+
+
+async def test_the_agents_checkpoints_which_have_no_wall_lie_apart_from_the_ledgers_tables(
+    postgres_url: Callable[[], str], checkpoints: Path
+) -> None:
+    url = postgres_url()
+    ledger = opened(url, checkpoints)
+    async with checkpoints_at(url).open("thread-1", 1):
+        pass
+    with ledger._store.engine.connect() as connection:
+        assert set(inspect(connection).get_table_names()) == {*metadata.tables, "alembic_version"}
+        apart = inspect(connection).get_table_names(schema="agent_threads")
+        assert {"checkpoints", "checkpoint_writes", "checkpoint_attempts"} <= set(apart)
+    ledger.close()
+
+
+@pytest.mark.guarantee("G09")
+def test_a_user_for_whom_the_wall_does_not_hold_is_known(ledger: SqlLedger, ledger_url: str, checkpoints: Path) -> None:
+    assert ledger.tenants_walled()
+    as_root = opened(as_superuser(ledger_url), checkpoints)
+    assert as_root.tenants_walled() == ledger_url.startswith("sqlite")
+    as_root.close()
+
+
+@pytest.mark.guarantee("G09")
+def test_a_table_whose_wall_was_taken_down_is_known(walled_ledger: SqlLedger) -> None:
+    with walled_ledger._store.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE votes NO FORCE ROW LEVEL SECURITY"))
+    assert not walled_ledger.tenants_walled()
+    walled_ledger.close()
