@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from temporalio import activity
 
@@ -17,14 +17,11 @@ from countersign.domain.action import Action
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.durations import duration
 from countersign.domain.errors import DeniedByPolicy
-from countersign.domain.policy import Answer, Assessment, Policy
+from countersign.domain.policy import Answer, Policy
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Rejection
 from countersign.domain.rubric import Rubric
 from countersign.domain.values import Sha256
 from countersign.ports import Ledger
-
-BY_RULE_EXECUTE_WITHIN = timedelta(hours=1)
-"""How long a grant by rule may wait for its execution; it is as short-lived as one by people."""
 
 
 class ProposingSteps(Proposing):
@@ -63,7 +60,7 @@ class ProposingSteps(Proposing):
         if assessment.answer == Answer.DENIED:
             denied = f"no rule allows {action.side_effect} by {action.tool}"
             raise DeniedByPolicy(f"policy {ask.policy.policy}: {denied}")
-        deadline, execute_by = _times(order.now, assessment)
+        deadline, execute_by = assessment.times(order.now)
         live = submission.live
         return Proposal(
             approval_id=approval_id(order, order.approval_version),
@@ -142,13 +139,6 @@ def _edited_from(earlier: Approval | None) -> str:
 
 def _models(order: ProposeOrder) -> str:
     return f"draft: {order.draft_model}; grade: {order.grade_model}" if order.draft_model else "none"
-
-
-def _times(now: datetime, assessment: Assessment) -> tuple[datetime, datetime]:
-    if not assessment.needs:
-        return now + BY_RULE_EXECUTE_WITHIN, now + BY_RULE_EXECUTE_WITHIN
-    deadline = now + min(duration(need.decide_within) for need in assessment.needs)
-    return deadline, deadline + min(duration(need.execute_within) for need in assessment.needs)
 
 
 def _proposed(approval: Approval, view: Sha256) -> Proposed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -12,7 +13,7 @@ from pydantic import Field, model_validator
 from countersign.domain.action import Action, FactName
 from countersign.domain.canonical import digest
 from countersign.domain.directory import REQUESTER, Person, Role
-from countersign.domain.durations import Duration
+from countersign.domain.durations import Duration, duration
 from countersign.domain.errors import InputRefused
 from countersign.domain.identity import Name
 from countersign.domain.money import WrittenAmount
@@ -20,6 +21,9 @@ from countersign.domain.values import Value
 
 DecisionKind = Literal["approve", "edit", "reject"]
 """What a policy can let people decide about a proposal."""
+
+BY_RULE_EXECUTE_WITHIN = timedelta(hours=1)
+"""How long a grant by rule may wait for its execution; it is as short-lived as one by people."""
 
 Fact = Annotated[str, Field(min_length=1)]
 
@@ -219,6 +223,13 @@ class Assessment(Value):
     """Ids of the rules that applied, in the policy's order."""
     needs: Annotated[tuple[Need, ...], Field(strict=False)]
     """All of them must be met (G05)."""
+
+    def times(self, proposed_at: datetime) -> tuple[datetime, datetime]:
+        """Until when people can decide, and until when a grant can be executed: the shortest of the needs' times."""
+        if not self.needs:
+            return proposed_at + BY_RULE_EXECUTE_WITHIN, proposed_at + BY_RULE_EXECUTE_WITHIN
+        deadline = proposed_at + min(duration(need.decide_within) for need in self.needs)
+        return deadline, deadline + min(duration(need.execute_within) for need in self.needs)
 
     def and_also(self, needs: Iterable[Need]) -> Assessment:
         """The same with further needs, which an earlier proposal of the action had: it only gets stricter (G12)."""

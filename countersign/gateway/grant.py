@@ -180,6 +180,8 @@ def _check_assessment(proposal: Proposal, policy: Policy) -> None:
         raise NotAuthorised("assessment", "the proposal's rules are not what its policy says about the action")
     if made_again.answer == Answer.DENIED:
         raise NotAuthorised("denied", "no rule of the policy allows this action")
+    if made_again.times(proposal.proposed_at) != (proposal.deadline, proposal.execute_by):
+        raise NotAuthorised("times", "the proposal's deadline and window are not those that its policy gives")
 
 
 def _check_two_persons(proposal: Proposal, carried: Quorum | None) -> None:

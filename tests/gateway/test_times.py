@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from countersign.domain.execution import ExecutionStatus
+from countersign.domain.proposal import Approval
 from countersign.domain.state import State
 from countersign.signing.statements import LEEWAY
 from tests.gateway.attempt import Attempt
@@ -37,12 +38,19 @@ def test_a_clock_that_is_a_little_ahead_is_no_forgery(world: World, attempt: Att
     assert attempt.execute(approval).status == EXECUTED
 
 
+def moved(world: World, approval: Approval, later: datetime) -> None:
+    """Move the proposal, with the times that its policy then gives it."""
+    deadline, execute_by = approval.proposal.assessment.times(later)
+    for field, moment in (("proposed_at", later), ("deadline", deadline), ("execute_by", execute_by)):
+        world.tamper("approvals", "proposal", changed_json(field, to=moment.isoformat()))
+
+
 @pytest.mark.guarantee("G22")
 def test_a_vote_from_before_the_proposal(world: World, attempt: Attempt) -> None:
     """Signed and decided at one time, the proposal moved behind both."""
     approval = world.granted()
     later = START + LEEWAY + A_SECOND
-    world.tamper("approvals", "proposal", changed_json("proposed_at", to=later.isoformat()))
+    moved(world, approval, later)
     world.now = later
     attempt.is_forged(approval, "vote_forged")
 
@@ -51,7 +59,7 @@ def test_a_vote_from_before_the_proposal(world: World, attempt: Attempt) -> None
 def test_a_vote_just_as_far_before_as_clocks_may_differ(world: World, attempt: Attempt) -> None:
     approval = world.granted()
     later = START + LEEWAY
-    world.tamper("approvals", "proposal", changed_json("proposed_at", to=later.isoformat()))
+    moved(world, approval, later)
     world.now = later
     assert attempt.execute(approval).status == EXECUTED
 

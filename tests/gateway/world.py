@@ -256,17 +256,19 @@ class World(Database):
         self.ledger.documents.put(self.tenant, canonical_bytes(rules.model_dump(mode="json")))
         _, spent, floor = assessed(self.ledger, rules, action, before, self.now)
         version, floor = fields.get("approval_version", 1), fields.get("floor", floor)
+        assessment = assess(rules, action, spent).and_also(floor)
         base: dict[str, Any] = {
             "approval_id": f"apr-{action.operation}-{version}-{action.hash()[-8:]}", "approval_version": version,
             "case": rules.policy, "action": action, "action_hash": action.hash(), "requester": "rita",
             "reason": "How were sales?", "summary": "Sales", "document": action.content_hash,
             "evidence": ("sales.csv",), "reversibility": "correctable", "cost": "none", "draft_version": 1,
             "verdict": "satisfied", "checks": "all recomputed", "rubric_version": "r/1", "model_version": "m",
-            "spent": spent, "floor": floor, "assessment": assess(rules, action, spent).and_also(floor),
+            "spent": spent, "floor": floor, "assessment": assessment,
             "terms": rules.terms.after(before.proposal.terms) if before is not None else rules.terms,
-            "proposed_at": self.now, "deadline": self.now + timedelta(hours=72),
-            "execute_by": self.now + timedelta(hours=73),
+            "proposed_at": self.now,
         }  # fmt: skip
+        proposed_at = fields.get("proposed_at", self.now)
+        base["deadline"], base["execute_by"] = fields.get("assessment", assessment).times(proposed_at)
         view = self.ledger.documents.put(self.tenant, b"the view")
         run_id = f"run-{action.content_hash[-8:]}"
         return self.ledger.approvals.open(Proposal(**{**base, **fields}), run_id, view, self.now)
