@@ -156,6 +156,10 @@ class Approvals(Protocol):
         """The operation's latest approval."""
         ...
 
+    def pending(self, tenant: str) -> Sequence[Approval]:
+        """All that wait for people, the nearest deadline first."""
+        ...
+
     def of_operation(self, tenant: str, operation: str) -> Sequence[Approval]:
         """All approvals that the operation ever had, oldest first."""
         ...

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 from typer.main import get_command
 
-from countersign.cli import decide, demo, dev_server, doctor, edit, errors, read, show, start
+from countersign.cli import decide, demo, dev_server, doctor, edit, errors, inbox, read, show, start
 from countersign.cli.audit import audit
 from countersign.cli.directory import directory
 from countersign.cli.keys import keys
@@ -28,6 +28,8 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(start.start)
 app.command("list")(read.list_operations)
+app.command()(inbox.inbox)
+app.command("next")(inbox.next_waiting)
 app.command()(show.show)
 app.command()(read.status)
 app.command()(read.timeline)

@@ -34,6 +34,12 @@ def of_operation(connection: Connection, tenant: str, operation: str) -> list[Ap
     return _approvals(connection, wanted.order_by(approvals.c.number))
 
 
+def of_status(connection: Connection, tenant: str, status: ApprovalStatus) -> list[Approval]:
+    """All of a tenant's approvals that stand so, in the order in which they were opened."""
+    wanted = _of_tenant(tenant).where(approvals.c.status == status.value)
+    return _approvals(connection, wanted.order_by(approvals.c.number))
+
+
 def set_status(writing: Writing, approval_id: str, status: ApprovalStatus, now: datetime, **more: str) -> None:
     """Move an approval; the caller holds its operation's lock and has looked at its present status."""
     is_it = (approvals.c.tenant == writing.tenant) & (approvals.c.approval_id == approval_id)

@@ -17,7 +17,7 @@ from countersign.domain.execution import ExecutionStatus
 from countersign.domain.policy import Answer, Spent, Window
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Rejection
 from countersign.domain.values import Sha256
-from countersign.ledger.approval_rows import find, names, newest, of_operation, set_status
+from countersign.ledger.approval_rows import find, names, newest, of_operation, of_status, set_status
 from countersign.ledger.decisions import decide, record_refusal
 from countersign.ledger.edited import carry_over
 from countersign.ledger.precedents import approved_by, rejection_like, spent
@@ -65,6 +65,12 @@ class SqlApprovals:
         """The operation's latest approval."""
         with self._store.reading(tenant) as connection:
             return newest(connection, tenant, operation)
+
+    def pending(self, tenant: str) -> Sequence[Approval]:
+        """All that wait for people, the nearest deadline first."""
+        with self._store.reading(tenant) as connection:
+            waiting = of_status(connection, tenant, ApprovalStatus.PENDING)
+        return sorted(waiting, key=lambda one: one.proposal.deadline)
 
     def of_operation(self, tenant: str, operation: str) -> Sequence[Approval]:
         """All approvals that the operation ever had, oldest first."""

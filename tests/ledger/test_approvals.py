@@ -319,3 +319,15 @@ def test_the_table_itself_holds_one_vote_per_person(ledger: SqlLedger, database:
     again = decide(ledger, statement(proposed, "bob", id="another-statement-id"), message_id="m-2")
     assert (again.ruling, again.status) == (Ruling.ALREADY_VOTED, ApprovalStatus.PENDING)
     assert len(ledger.approvals.get(TENANT, "approval-1").votes) == 1
+
+
+@pytest.mark.guarantee("G09")
+def test_what_waits_is_listed_by_its_deadline_and_for_its_tenant_alone(ledger: SqlLedger) -> None:
+    later = open_one(ledger).proposal
+    ledger.operations.register(operation("report-8"))
+    soon = proposal("approval-8", operation="report-8", deadline=DEADLINE - timedelta(minutes=1), execute_by=DEADLINE)
+    ledger.approvals.open(soon, "run-8", VIEW, NOW)
+    assert [one.proposal for one in ledger.approvals.pending(TENANT)] == [soon, later]
+    assert ledger.approvals.pending("globex") == []
+    ledger.approvals.settle(TENANT, "approval-8", ApprovalStatus.CANCELLED, LATER)
+    assert [one.proposal for one in ledger.approvals.pending(TENANT)] == [later]
