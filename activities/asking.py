@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
+from activities.edits import edited_action
 from activities.interfaces import ProposeOrder
 from countersign.cases.assessing import policy_in_force
 from countersign.cases.case import Case, Submission
@@ -86,11 +85,10 @@ class Asking:
 
     def _edited_action(self, earlier: Approval) -> Action:
         """The action that the accepted edit made, as the editor signed it."""
-        stored = self._ledger.documents.get(earlier.proposal.tenant, edit_of(earlier).edited_action)
-        try:
-            return Action.model_validate_json(stored)
-        except ValidationError:
-            raise Conflict("the edited action in the ledger cannot be read; nothing is proposed") from None
+        action = edited_action(self._ledger, earlier.proposal.tenant, edit_of(earlier).edited_action)
+        if action is None:
+            raise Conflict("the edited action in the ledger cannot be read; nothing is proposed")
+        return action
 
 
 def approval_id(order: ProposeOrder, version: int) -> str:

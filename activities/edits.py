@@ -27,7 +27,7 @@ def edit_of(ledger: Ledger, cases: Mapping[str, Case], statement: Statement, now
     if statement.decision != "edit":
         return None
     approval = ledger.approvals.current(statement.tenant, statement.operation)
-    action = _edited_action(ledger, statement)
+    action = edited_action(ledger, statement.tenant, statement.edited_action)
     if approval is None or action is None:
         return None
     try:
@@ -38,10 +38,10 @@ def edit_of(ledger: Ledger, cases: Mapping[str, Case], statement: Statement, now
         return Edit(action, _NOTHING, refused.message)
 
 
-def _edited_action(ledger: Ledger, statement: Statement) -> Action | None:
-    """The action that the statement names, if it is one: anybody can have put anything under that hash."""
+def edited_action(ledger: Ledger, tenant: str, sha256: str) -> Action | None:
+    """The action that an edit names by its hash, if it is one: anybody can have put anything under that hash."""
     try:
-        action = Action.model_validate_json(ledger.documents.get(statement.tenant, statement.edited_action))
-        return action if action.hash() == statement.edited_action else None
+        action = Action.model_validate_json(ledger.documents.get(tenant, sha256))
+        return action if action.hash() == sha256 else None
     except (NotFound, Conflict, InputRefused, ValidationError):
         return None

@@ -57,7 +57,7 @@ def _floor(ledger: Ledger, policy: Policy, action: Action, earlier: Approval, no
         return before.assessment.needs
     if before.action.policy_version == policy.label():
         return before.floor
-    pinned = _pinned(ledger, before)
+    pinned = pinned_policy(ledger, before)
     spent = ledger.approvals.spent(action, pinned.windows(), None, now)
     then = assess(pinned, action, spent).and_also(before.floor)
     if then.answer == Answer.DENIED:
@@ -65,7 +65,7 @@ def _floor(ledger: Ledger, policy: Policy, action: Action, earlier: Approval, no
     return then.needs
 
 
-def _pinned(ledger: Ledger, proposal: Proposal) -> Policy:
+def pinned_policy(ledger: Ledger, proposal: Proposal) -> Policy:
     """The policy that a proposal pins, kept in the ledger under its hash."""
     kept = ledger.documents.get(proposal.tenant, proposal.action.policy_version.rpartition("@")[2])
     try:

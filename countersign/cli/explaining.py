@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from countersign.cases.assessing import pinned_policy
 from countersign.cli.reasons import ANSWERS, Reason, answered, asked_for, in_words
 from countersign.cli.rendering import fields
 from countersign.cli.session import Session, now
@@ -20,7 +21,7 @@ from countersign.domain.proposal import Approval, ApprovalStatus
 def explanation(session: Session, approval: Approval) -> dict[str, Any]:
     """All that `policy explain` tells about a proposal, as its JSON document."""
     proposal = approval.proposal
-    pinned = _pinned(session, approval)
+    pinned = pinned_policy(session.ledger, approval.proposal)
     today = session.ledger.directory.policies(proposal.tenant).get(proposal.case)
     return {
         "operation": proposal.operation, "approval_id": proposal.approval_id,
@@ -35,13 +36,6 @@ def explanation(session: Session, approval: Approval) -> dict[str, Any]:
         "break_glass": broken_glass(approval),
         **_deciders(session, approval),
     }  # fmt: skip
-
-
-def _pinned(session: Session, approval: Approval) -> Policy:
-    """The policy that the proposal was made under, as it was kept with it."""
-    proposal = approval.proposal
-    sha256 = proposal.action.policy_version.partition("@")[2]
-    return Policy.model_validate_json(session.ledger.documents.get(proposal.tenant, sha256))
 
 
 def _stricter(today: Policy | None, approval: Approval) -> Sequence[Need]:

@@ -45,7 +45,8 @@ class SqlApprovals:
                 already, or nobody edited the approval that it names.
         """
         with self._store.writing(proposal.tenant) as writing:
-            writing.lock_running_operation(proposal.operation)
+            writing.lock_known_operation(proposal.operation)
+            writing.check_running(proposal.operation)
             stored = _opened(writing.connection, proposal, run_id)
             if stored is not None:
                 return stored

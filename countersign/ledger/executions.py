@@ -40,7 +40,7 @@ class SqlExecutions:
             stored = _find(writing.connection, proposal.tenant, key)
             if stored is not None and stored.status == ExecutionStatus.EXECUTED:
                 return stored
-            writing.lock_running_operation(proposal.operation)
+            writing.check_running(proposal.operation)
             _check_grant(writing, approval)
             _check_no_other(writing, proposal.operation, key)
             if stored is not None:

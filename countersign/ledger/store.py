@@ -63,9 +63,8 @@ class Writing:
         if not self.lock_operation(operation):
             raise absent("operation", operation)
 
-    def lock_running_operation(self, operation: str) -> None:
-        """The same; Conflict where it has ended: nothing is asked, decided or done for it any more."""
-        self.lock_known_operation(operation)
+    def check_running(self, operation: str) -> None:
+        """Conflict where an operation, which the caller has locked, has ended: nothing is asked or done for it then."""
         state = self.state_of(operation)
         if state is not None and state.terminal:
             raise Conflict(f"operation {operation} has ended as {state.value}; ask anew under another id")
