@@ -3,6 +3,8 @@
 #   make test         all tests                     make check       lint, format, types, import rules
 #   make guarantees   one line per promise          make bench       figures, one line each
 #   make authority    random orders of votes, edits and revocations, long (ROUNDS=n)
+#   make course       random messages, clock steps and outages against a model of the run, long (ROUNDS=n)
+#   make long         tests that take minutes: a real minute's expiry in a thousand messages, floods, kills, every order
 #   make docs         README tables, made anew
 #   make setup        .venv from requirements.lock; PYTHON=... names the interpreter
 
@@ -12,7 +14,7 @@ PY     := $(BIN)/python
 STAMP  := $(VENV)/.installed
 PYTHON ?=
 
-.PHONY: setup demo test check guarantees bench authority chaos lock docs format clean
+.PHONY: setup demo test check guarantees bench authority course chaos long lock docs format clean
 
 setup: $(STAMP)
 
@@ -45,7 +47,7 @@ demo: $(STAMP)
 	@$(PY) starter.py demo $(if $(filter 1,$(YES)),--yes)
 
 test: $(STAMP)
-	$(PY) -m pytest -n 3 --dist loadfile --durations=10 -p tests.support.guarantees --require-guarantees
+	$(PY) -m pytest -n 3 --dist loadfile -m "not long" --durations=10 -p tests.support.guarantees --require-guarantees
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -62,6 +64,14 @@ bench: $(STAMP)
 # No order of votes, edits, revocations and repeats yields an effect without a quorum; `make test` has a short run of it.
 authority: $(STAMP)
 	@AUTHORITY_ROUNDS=$(or $(ROUNDS),100) $(PY) -m pytest -q tests/authority/test_no_effect_without_quorum.py
+
+# No course of messages, time and outages takes a run elsewhere than a model says; `make test` has a short run of it.
+course: $(STAMP)
+	@COURSE_ROUNDS=$(or $(ROUNDS),500) $(PY) -m pytest -q tests/course/test_course.py
+
+# What `make test` leaves out, since it takes minutes.
+long: $(STAMP)
+	@$(PY) -m pytest -q -m long
 
 # The tests of `make test` that kill workers, and no others.
 chaos: $(STAMP)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
 from temporalio import activity
 
@@ -12,7 +11,7 @@ from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Drafting, DraftWritten, StepOrder
 from activities.requests import stored_request
-from activities.runs import check_run
+from activities.runs import Runs
 from countersign.domain.draft import ReportRequest
 from countersign.ports import DatasetReader, Drafter, Evidence, Ledger, Written
 
@@ -20,25 +19,26 @@ from countersign.ports import DatasetReader, Drafter, Evidence, Ledger, Written
 class DraftingSteps(Drafting):
     """Gives the agent its pinned data and the feedback on the version before, and stores what it wrote."""
 
-    def __init__(self, ledger: Ledger, evidence: Evidence, drafter: Drafter) -> None:
+    def __init__(self, ledger: Ledger, runs: Runs, evidence: Evidence, drafter: Drafter) -> None:
         self._ledger = ledger
+        self._runs = runs
         self._evidence = evidence
         self._drafter = drafter
 
     @activity.defn
     async def draft(self, order: StepOrder) -> DraftWritten:
         """See Drafting."""
-        with refusals(self._ledger, order.tenant, order.operation, "draft"):
-            check_run(order.tenant, order.operation, order.run_id)
+        with refusals(self._runs, order.tenant, order.operation, "draft"):
+            await asyncio.to_thread(self._runs.check_run, order.tenant, order.operation, order.line)
             async with heartbeats():
                 return await self._written(order)
 
     async def _written(self, order: StepOrder) -> DraftWritten:
-        """Store what the agent writes; a version that is there, after a reset say, is not written again."""
+        """Store what the agent writes; a version that is there, by a person or before a reset, is not written again."""
         version = (order.tenant, order.operation, order.draft_version)
         written = await asyncio.to_thread(self._ledger.drafts.written, *version) or await self._drafted(order)
         content = await asyncio.to_thread(
-            self._ledger.drafts.save, *version, written.draft, written.model, datetime.now(UTC)
+            self._ledger.drafts.save, *version, written.draft, written.model, order.control_version, self._runs.now()
         )
         return DraftWritten(content=content, model=written.model)
 
@@ -54,11 +54,17 @@ class DraftingSteps(Drafting):
             earlier = await asyncio.to_thread(self._ledger.drafts.get, order.tenant, order.operation, before)
             feedback = await asyncio.to_thread(self._ledger.drafts.feedback, order.tenant, order.operation, before)
         return await self._drafter.draft(
-            thread=f"{order.tenant}:{order.operation}:{order.run_id}:v{order.draft_version}",
+            # With the control version: whoever releases a run has its agent begin the version anew.
+            thread=f"{order.tenant}:{order.operation}:{order.line}:{order.control_version}:v{order.draft_version}",
             attempt=activity.info().attempt,
             request=request,
             dataset=dataset,
             earlier=earlier,
             feedback=feedback or (),
-            on_progress=activity.heartbeat,
+            on_progress=lambda words: self._may_go_on(order, words),
         )
+
+    async def _may_go_on(self, order: StepOrder, words: str) -> None:
+        """Before each call of the agent; a cancel reaches it with the next heartbeat only, and calls may not wait."""
+        activity.heartbeat(words)
+        await asyncio.to_thread(self._runs.check_agent, order)

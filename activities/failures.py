@@ -9,18 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
+from activities.runs import Runs
 from countersign.domain.errors import CountersignError, Unavailable
-from countersign.ports import Ledger
 
 log = logging.getLogger(__name__)
 
 
 @contextmanager
-def refusals(ledger: Ledger, tenant: str, operation: str, step: str) -> Iterator[None]:
+def refusals(runs: Runs, tenant: str, operation: str, step: str) -> Iterator[None]:
     """Around a step that may be refused for good: a refusal inside is recorded and not tried again."""
     with faults(step):
         try:
@@ -28,9 +28,9 @@ def refusals(ledger: Ledger, tenant: str, operation: str, step: str) -> Iterator
         except Unavailable:
             raise
         except CountersignError as refusal:
-            sentence = ledger.documents.put(tenant, refusal.message.encode("utf-8", "backslashreplace"))
+            sentence = runs.ledger.documents.put(tenant, refusal.message.encode("utf-8", "backslashreplace"))
             detail = {"code": refusal.code, "sentence": sentence}
-            ledger.audit.append(tenant, "step.failed", operation, step, {**detail}, datetime.now(UTC))
+            runs.ledger.audit.append(tenant, "step.failed", operation, step, {**detail}, runs.now())
             raise ApplicationError(
                 f"{step}: {refusal.code}; see the operation's timeline", type=refusal.code, non_retryable=True
             ) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
 from temporalio import activity
 
@@ -11,7 +10,7 @@ from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Graded, Grading, StepOrder
 from activities.requests import stored_request
-from activities.runs import check_run
+from activities.runs import Runs
 from countersign.cases.report import case
 from countersign.domain.rubric import Rubric, gate
 from countersign.ports import Grader, Ledger
@@ -20,19 +19,21 @@ from countersign.ports import Grader, Ledger
 class GradingSteps(Grading):
     """Grades the very text that would go out, and keeps the grader's answer as it came."""
 
-    def __init__(self, ledger: Ledger, grader: Grader, rubric: Rubric) -> None:
+    def __init__(self, ledger: Ledger, runs: Runs, grader: Grader, rubric: Rubric) -> None:
         self._ledger = ledger
+        self._runs = runs
         self._grader = grader
         self._rubric = rubric
 
     @activity.defn
     async def grade(self, order: StepOrder) -> Graded:
         """See Grading."""
-        with refusals(self._ledger, order.tenant, order.operation, "grade"):
-            check_run(order.tenant, order.operation, order.run_id)
+        with refusals(self._runs, order.tenant, order.operation, "grade"):
+            await asyncio.to_thread(self._runs.check_run, order.tenant, order.operation, order.line)
             request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
             draft = await asyncio.to_thread(self._ledger.drafts.get, order.tenant, order.operation, order.draft_version)
             async with heartbeats():
+                await asyncio.to_thread(self._runs.check_control, order)
                 answer = await self._grader.grade(case.document(draft, request).decode(), self._rubric, request)
             grade = gate(self._rubric, answer)
             await asyncio.to_thread(
@@ -42,6 +43,7 @@ class GradingSteps(Grading):
                 order.draft_version,
                 grade,
                 self._rubric.label(),
-                datetime.now(UTC),
+                order.control_version,
+                self._runs.now(),
             )
         return Graded(verdict=grade.verdict, model=answer.model)

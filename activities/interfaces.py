@@ -12,9 +12,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 from temporalio import activity
 
+from countersign.domain.command import CommandKind, Ending
+from countersign.domain.control import Control
 from countersign.domain.decision import Outcome
+from countersign.domain.directory import Role
+from countersign.domain.escalation import Reason, Severity
 from countersign.domain.execution import EffectResult
-from countersign.domain.identity import Name, OperationId, TenantId
+from countersign.domain.identity import Name, OperationId, PersonId, TenantId
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.rubric import Verdict
 from countersign.domain.state import State
@@ -37,6 +41,16 @@ class OpenOrder(Value):
     now: Instant
 
 
+class HandOnOrder(Value):
+    """The run goes on in a next one, since its history has grown long."""
+
+    tenant: TenantId
+    operation: OperationId
+    line: str
+    """The id of the run that began; what every step names as its own, whichever run asks for it."""
+    now: Instant
+
+
 class RunPlan(Value):
     """How a run goes, by its case and the installation's settings; asked once, so that a run keeps its own bounds."""
 
@@ -46,6 +60,9 @@ class RunPlan(Value):
     """Draft versions at the most."""
     max_grader_tries: Annotated[int, Field(ge=1)]
     """Grader calls per draft at the most, where the answer cannot be read."""
+    control: Control
+    """Who is in control, and how people ended the operation where they did: both can be older than the run."""
+    ending: Ending | None = None
 
 
 class StepOrder(Value):
@@ -53,9 +70,12 @@ class StepOrder(Value):
 
     tenant: TenantId
     operation: OperationId
-    run_id: str
+    line: str
+    """As in HandOnOrder."""
     draft_version: Annotated[int, Field(ge=0)]
     """0 where the case has no draft."""
+    control_version: Annotated[int, Field(ge=1)]
+    """Under whose control it is done; what comes of it later than that is discarded (G30)."""
 
 
 class DraftWritten(Value):
@@ -70,6 +90,8 @@ class Checked(Value):
 
     codes: Annotated[tuple[str, ...], Field(strict=False)]
     """The violations' codes, without the texts; empty is a pass."""
+    stops: str = ""
+    """The code of a finding that no further draft may mend, since people have to look at it; empty if there is none."""
 
 
 class Graded(Value):
@@ -85,8 +107,10 @@ class ProposeOrder(Value):
 
     step: StepOrder
     approval_version: Annotated[int, Field(ge=1)]
-    draft_model: str = ""
-    grade_model: str = ""
+    proposed_by: str = "agent"
+    """`agent`, or the person in control, who is then one of the action's authors."""
+    content: Sha256 | Literal[""] = ""
+    """Arguments that the person gave instead of those that the draft comes to; the ledger's documents hold them."""
     now: Instant
 
 
@@ -103,6 +127,30 @@ class Proposed(Value):
     status: ApprovalStatus
     deadline: Instant
     execute_by: Instant
+    ticks: Annotated[tuple[Instant, ...], Field(strict=False)] = ()
+    """When reminders and further lines of people are due (domain.need.ticks)."""
+    freezes: bool = False
+    """Whether a run that nobody decided about is held at the deadline instead of ending."""
+
+
+class MarkOrder(Value):
+    """A tick of a pending approval has come."""
+
+    tenant: TenantId
+    operation: OperationId
+    approval_id: str
+    tick: Annotated[int, Field(ge=0)]
+    now: Instant
+
+
+class Marked(Value):
+    """How the approval stands at a tick."""
+
+    status: ApprovalStatus
+    escalated: bool
+    """Whether further people are asked from this tick on."""
+    roles: Annotated[tuple[str, ...], Field(strict=False)]
+    """The roles that are asked now."""
 
 
 class Message(Value):
@@ -117,7 +165,10 @@ class Message(Value):
     problem: str = ""
     """What is wrong with its form, where it has none."""
     received_at: Instant
-    """When the run took it in, by workflow time; that a deadline passes before its ruling does not make it late."""
+    """When the run took it in, by workflow time, or the server before that, where it matters (`SignalTimes`); that a
+    deadline passes before its ruling does not make it late."""
+    signal: Annotated[int, Field(ge=0)] = 0
+    """Which of this run's signals it is, counted from 1; 0 for an update."""
 
 
 class MessageBatch(Value):
@@ -128,11 +179,84 @@ class MessageBatch(Value):
     messages: Annotated[tuple[Message, ...], Field(strict=False)]
 
 
+class Told(Value):
+    """An accepted command that the run has to act upon."""
+
+    command: CommandKind
+    person: PersonId
+    draft_version: int
+    content: Sha256 | Literal[""] = ""
+
+
 class Decided(Value):
-    """One outcome per message, and how the current approval stands after them."""
+    """One outcome per message, and how approval and control stand after them."""
 
     outcomes: Annotated[tuple[Outcome, ...], Field(strict=False)]
     status: ApprovalStatus | None
+    """The current approval's."""
+    control: Control | None = None
+    """Where a command was among the messages: who is in control now."""
+    ending: Ending | None = None
+    """How people ended the run, where they did."""
+    draft_version: int = 0
+    """The latest, where a command was among the messages."""
+    told: Annotated[tuple[Told, ...], Field(strict=False)] = ()
+    """The accepted commands, in their order."""
+
+
+class TimesOrder(Value):
+    """Signals of the asking run, counted from 1, whose times decide."""
+
+    tenant: TenantId
+    operation: OperationId
+    signals: Annotated[tuple[int, ...], Field(strict=False)]
+
+
+class SignalTimes(Value):
+    """When the server recorded each, in the order's order."""
+
+    times: Annotated[tuple[Instant, ...], Field(strict=False)]
+    cancelled_at: Instant | None = None
+    """When it recorded that the run is to be cancelled, if anybody asked for that."""
+
+
+class LapseOrder(Value):
+    """A person's lease is over."""
+
+    tenant: TenantId
+    operation: OperationId
+    control_version: int
+    now: Instant
+
+
+class EscalateOrder(Value):
+    """The run cannot go on by itself."""
+
+    tenant: TenantId
+    operation: OperationId
+    code: str
+    """Why: the reason code that it would end with."""
+    attempts: Annotated[int, Field(ge=0)]
+    now: Instant
+
+
+class Escalated(Value):
+    """To whom it was brought; `number` 0 where no policy routes the reason, and nothing was done."""
+
+    number: int
+    reason: Reason | None = None
+    role: Role | Literal[""] = ""
+    severity: Severity | None = None
+    deadline: Instant | None = None
+
+
+class UnansweredOrder(Value):
+    """Nobody took an escalated run over within its time."""
+
+    tenant: TenantId
+    operation: OperationId
+    number: Annotated[int, Field(ge=1)]
+    now: Instant
 
 
 class SettleOrder(Value):
@@ -170,6 +294,16 @@ class Opening(ABC):
     @activity.defn
     def open_run(self, order: OpenOrder) -> RunPlan:
         """Check the registered request, its hash and its signature, and write down that the run is RUNNING."""
+
+    @abstractmethod
+    @activity.defn
+    def hand_on(self, order: HandOnOrder) -> None:
+        """Write down that the run goes on in a next one."""
+
+    @abstractmethod
+    @activity.defn
+    def take_on(self, order: HandOnOrder) -> None:
+        """Make the asking run the one that carries the line on; refused where nobody handed it on."""
 
     @abstractmethod
     @activity.defn
@@ -223,8 +357,37 @@ class Deciding(ABC):
 
     @abstractmethod
     @activity.defn
+    async def signal_times(self, order: TimesOrder) -> SignalTimes:
+        """When the server recorded signals of the asking run."""
+
+    @abstractmethod
+    @activity.defn
+    def mark(self, order: MarkOrder) -> Marked:
+        """Remind, or ask further people, once, of an approval that is pending still."""
+
+    @abstractmethod
+    @activity.defn
     def settle(self, order: SettleOrder) -> ApprovalStatus:
         """Expire or cancel a pending approval; a vote that came first stands."""
+
+
+class Escalating(ABC):
+    """What is brought before people because the run cannot go on."""
+
+    @abstractmethod
+    @activity.defn
+    def escalate(self, order: EscalateOrder) -> Escalated:
+        """Bring the run before whom the policy names for the reason, with all that is known of it."""
+
+    @abstractmethod
+    @activity.defn
+    def unanswered(self, order: UnansweredOrder) -> None:
+        """Write down that nobody came."""
+
+    @abstractmethod
+    @activity.defn
+    def lapse(self, order: LapseOrder) -> Control:
+        """Take control from a person whose lease is over; returns who is in control now."""
 
 
 class Executing(ABC):

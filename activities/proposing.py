@@ -10,15 +10,17 @@ from temporalio import activity
 from activities.asking import Ask, Asking, approval_id
 from activities.failures import refusals
 from activities.interfaces import Proposed, ProposeOrder, Proposing
-from activities.runs import check_now, check_run
+from activities.runs import Runs
 from countersign.cases.assessing import assessed
 from countersign.cases.case import Case, Submission
 from countersign.domain.action import Action
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.durations import duration
 from countersign.domain.errors import DeniedByPolicy
+from countersign.domain.escalation import Reason
+from countersign.domain.need import freezes, ticks
 from countersign.domain.policy import Answer, Policy
-from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Rejection
+from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Rejection, authors_of
 from countersign.domain.rubric import Rubric
 from countersign.domain.values import Sha256
 from countersign.ports import Ledger
@@ -27,25 +29,26 @@ from countersign.ports import Ledger
 class ProposingSteps(Proposing):
     """Builds the action, asks the policy, and stores the proposal with the reviewer's view of exactly these bytes."""
 
-    def __init__(self, ledger: Ledger, cases: Mapping[str, Case], rubric: Rubric) -> None:
+    def __init__(self, ledger: Ledger, runs: Runs, cases: Mapping[str, Case], rubric: Rubric) -> None:
         self._ledger = ledger
-        self._asking = Asking(ledger, cases)
+        self._runs = runs
+        self._asking = Asking(ledger, runs, cases)
         self._rubric = rubric
 
     @activity.defn
     def propose(self, order: ProposeOrder) -> Proposed:
         """See Proposing."""
         step = order.step
-        with refusals(self._ledger, step.tenant, step.operation, "propose"):
-            check_run(step.tenant, step.operation, step.run_id)
-            check_now(order.now)
+        with refusals(self._runs, step.tenant, step.operation, "propose"):
+            self._runs.check_run(step.tenant, step.operation, step.line)
+            self._runs.check_now(order.now)
             ask = self._asking.of(order)
             content = self._ledger.documents.put(step.tenant, ask.submission.document)
             # Kept under the hash that the action pins, so that a later policy does not orphan this proposal (G12).
             self._ledger.documents.put(step.tenant, canonical_bytes(ask.policy.model_dump(mode="json")))
             proposal = self._opened_before(order) or self._proposal(ask, content)
             view = self._ledger.documents.put(step.tenant, reviewers_view(proposal, ask.submission))
-            approval = self._ledger.approvals.open(proposal, step.run_id, view, order.now)
+            approval = self._ledger.approvals.open(proposal, step.line, view, order.now)
             return _proposed(approval, view)
 
     def _opened_before(self, order: ProposeOrder) -> Proposal | None:
@@ -66,12 +69,15 @@ class ProposingSteps(Proposing):
             approval_id=approval_id(order, order.approval_version),
             approval_version=order.approval_version,
             case=ask.operation.case,
+            control_version=order.step.control_version,
+            proposed_by=order.proposed_by,
             action=action,
             action_hash=action.hash(),
             requester=ask.operation.requester,
-            authors=_authors(ask.earlier),
+            authors=authors_of(ask.earlier, order.proposed_by, self._writers(ask)),
             edited_from=_edited_from(ask.earlier),
             asked_again=self._asked_again(ask.earlier),
+            brought_before_people=self._brought_before_people(ask),
             reason=submission.reason,
             summary=submission.summary,
             document=content,
@@ -82,8 +88,8 @@ class ProposingSteps(Proposing):
             draft_version=ask.draft_version,
             verdict=submission.verdict,
             checks=submission.checks,
-            rubric_version=self._rubric.label() if order.draft_model else "none",
-            model_version=_models(order),
+            rubric_version=self._rubric.label() if ask.draft_version else "none",
+            model_version=self._models(ask),
             assessment=assessment,
             spent=spent,
             floor=floor,
@@ -93,6 +99,22 @@ class ProposingSteps(Proposing):
             deadline=deadline,
             execute_by=execute_by,
         )
+
+    def _writers(self, ask: Ask) -> tuple[str, ...]:
+        return self._ledger.drafts.authors(ask.operation.tenant, ask.operation.operation)
+
+    def _models(self, ask: Ask) -> str:
+        """Who wrote and who graded the version, by what they wrote down and not by what the run says."""
+        version = (ask.operation.tenant, ask.operation.operation, ask.draft_version)
+        written = self._ledger.drafts.written(*version) if ask.draft_version else None
+        if written is None:
+            return "none"
+        grade = self._ledger.drafts.grade(*version)
+        return f"draft: {written.model or written.author}; grade: {grade.answer.model if grade else 'none'}"
+
+    def _brought_before_people(self, ask: Ask) -> tuple[Reason, ...]:
+        escalations = self._ledger.escalations.of_operation(ask.operation.tenant, ask.operation.operation)
+        return tuple(dict.fromkeys(one.reason for one in escalations))
 
     def _asked_again(self, earlier: Approval | None) -> str:
         if earlier is None or earlier.status != ApprovalStatus.VOIDED:
@@ -124,32 +146,22 @@ def reviewers_view(proposal: Proposal, submission: Submission) -> bytes:
     )
 
 
-def _authors(earlier: Approval | None) -> tuple[str, ...]:
-    """Who wrote the action beside the agent; an edit's authors stay authors when it is asked anew (G02)."""
-    if earlier is None:
-        return ()
-    editors = [vote.person for vote in earlier.votes if vote.decision == "edit"]
-    return tuple(dict.fromkeys((*earlier.proposal.authors, *editors)))
-
-
 def _edited_from(earlier: Approval | None) -> str:
     is_edit = earlier is not None and earlier.status == ApprovalStatus.EDITED
     return earlier.proposal.approval_id if earlier is not None and is_edit else ""
 
 
-def _models(order: ProposeOrder) -> str:
-    return f"draft: {order.draft_model}; grade: {order.grade_model}" if order.draft_model else "none"
-
-
 def _proposed(approval: Approval, view: Sha256) -> Proposed:
-    proposal = approval.proposal
+    proposal, needs = approval.proposal, approval.proposal.assessment.needs
     return Proposed(
         approval_id=proposal.approval_id,
         approval_version=proposal.approval_version,
         action_hash=proposal.action_hash,
         view=view,
-        roles=tuple(dict.fromkeys(need.role for need in proposal.assessment.needs)),
+        roles=proposal.asked(proposal.proposed_at),
         status=approval.status,
         deadline=proposal.deadline,
         execute_by=proposal.execute_by,
+        ticks=tuple(tick.at for tick in ticks(needs, proposal.proposed_at, proposal.deadline)),
+        freezes=freezes(needs),
     )

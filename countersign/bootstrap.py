@@ -18,12 +18,13 @@ from pydantic import SecretStr
 from countersign.cases.administration.case import AdministrationCase
 from countersign.cases.case import Case
 from countersign.cases.report.case import REPORT, RUBRIC, ReportCase
+from countersign.domain.address import Mailbox, Notifications, Webhook
 from countersign.domain.administration import ADMINISTRATION, SIDE_EFFECT, check_floor
 from countersign.domain.channel import ChannelConfig, Channels
 from countersign.domain.errors import ConfigurationRefused, Conflict
 from countersign.domain.policy import Policy
 from countersign.domain.rubric import Rubric
-from countersign.ports import Effects, Evidence, Ledger
+from countersign.ports import Clock, Effects, Evidence, Ledger
 from countersign.settings import Settings
 from countersign.signing.keys import new_key_file, read_key_file
 from countersign.strict_yaml import load
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from countersign.gateway.channels import Channel
+    from countersign.notifications.relay import Relay
+    from countersign.notifications.sending import Sender
 
 
 def installation_key(settings: Settings) -> Ed25519PrivateKey:
@@ -107,9 +110,16 @@ def load_channels(settings: Settings) -> Mapping[str, ChannelConfig]:
     return load(settings.policies / "channels.yaml", Channels).channels
 
 
+def load_notifications(settings: Settings) -> Mapping[str, Webhook | Mailbox]:
+    """The addresses of notices by name; none where there is no such file."""
+    path = settings.policies / "notifications.yaml"
+    return load(path, Notifications).addresses if path.exists() else {}
+
+
 def secret_variables(settings: Settings) -> frozenset[str]:
     """Environment variables with credentials of outside systems, which no drafting process may be given (G39)."""
-    return frozenset(config.token_env for config in load_channels(settings).values() if config.token_env)
+    channels = {config.token_env for config in load_channels(settings).values() if config.token_env}
+    return frozenset(channels.union(*(address.variables for address in load_notifications(settings).values())))
 
 
 def wall_clock() -> datetime:
@@ -117,27 +127,29 @@ def wall_clock() -> datetime:
     return datetime.now(UTC)
 
 
-_CASES: Mapping[str, Callable[[Settings, Ledger], Case]] = {
-    REPORT: lambda settings, ledger: ReportCase(ledger, load_channels(settings), settings.environment),
-    ADMINISTRATION: lambda settings, ledger: AdministrationCase(ledger, settings.environment, wall_clock),
+_CASES: Mapping[str, Callable[[Settings, Ledger, Clock], Case]] = {
+    REPORT: lambda settings, ledger, _: ReportCase(ledger, load_channels(settings), settings.environment),
+    ADMINISTRATION: lambda settings, ledger, clock: AdministrationCase(ledger, settings.environment, clock),
 }
 """How each kind of work is made; a new case is one more line here."""
 CASE_NAMES = tuple(_CASES)
 """The names of all `cases`, each with a policy file of its name."""
 
 
-def cases(settings: Settings, ledger: Ledger) -> dict[str, Case]:
+def cases(settings: Settings, ledger: Ledger, clock: Clock = wall_clock) -> dict[str, Case]:
     """The kinds of work that there are, by name."""
-    return {name: made(settings, ledger) for name, made in _CASES.items()}
+    return {name: made(settings, ledger, clock) for name, made in _CASES.items()}
 
 
-def agent_activities(settings: Settings, ledger: Ledger) -> list[Callable[..., Any]]:
+def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clock) -> list[Callable[..., Any]]:
     """Every step but the effect."""
     from activities.deciding import DecidingSteps
     from activities.drafting import DraftingSteps
+    from activities.escalating import EscalatingSteps
     from activities.grading import GradingSteps
     from activities.opening import OpeningSteps
     from activities.proposing import ProposingSteps
+    from activities.runs import Runs
     from activities.validating import ValidatingSteps
     from countersign.agents.checkpoints import checkpoints_at
     from countersign.agents.drafting import DeepAgentDrafter
@@ -153,33 +165,45 @@ def agent_activities(settings: Settings, ledger: Ledger) -> list[Callable[..., A
     )
     drafter = DeepAgentDrafter(draft_model(models), checkpoints_at(settings.threads_url))
     grader = RubricGrader(grade_model(models))
-    known = cases(settings, ledger)
+    runs, known = Runs(ledger, clock), cases(settings, ledger, clock)
     opening = OpeningSteps(
-        ledger, settings.installation, known, max_rounds=settings.max_rounds, max_grader_tries=settings.max_grader_tries
+        ledger,
+        runs,
+        settings.installation,
+        known,
+        max_rounds=settings.max_rounds,
+        max_grader_tries=settings.max_grader_tries,
     )
-    deciding = DecidingSteps(ledger, settings.installation, known, unsigned=settings.takes_unsigned)
-    proposing = ProposingSteps(ledger, known, rubric)
+    deciding = DecidingSteps(ledger, runs, settings.installation, known, unsigned=settings.takes_unsigned)
+    escalating = EscalatingSteps(ledger, runs)
     return [
         opening.open_run,
+        opening.hand_on,
+        opening.take_on,
         opening.record_state,
-        DraftingSteps(ledger, data, drafter).draft,
-        ValidatingSteps(ledger, data).validate,
-        GradingSteps(ledger, grader, rubric).grade,
-        proposing.propose,
+        DraftingSteps(ledger, runs, data, drafter).draft,
+        ValidatingSteps(ledger, runs, data).validate,
+        GradingSteps(ledger, runs, grader, rubric).grade,
+        ProposingSteps(ledger, runs, known, rubric).propose,
         deciding.decide,
+        deciding.signal_times,
+        deciding.mark,
         deciding.settle,
+        escalating.escalate,
+        escalating.unanswered,
+        escalating.lapse,
     ]
 
 
-def gateway_activities(settings: Settings, ledger: Ledger) -> list[Callable[..., Any]]:
+def gateway_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clock) -> list[Callable[..., Any]]:
     """The effect's steps, with the credentials."""
     from activities.executing import ExecutingSteps
 
-    executing = ExecutingSteps(gateway(settings, ledger))
+    executing = ExecutingSteps(gateway(settings, ledger, clock))
     return [executing.execute, executing.reconcile]
 
 
-def gateway(settings: Settings, ledger: Ledger) -> Effects:
+def gateway(settings: Settings, ledger: Ledger, clock: Clock = wall_clock) -> Effects:
     """The gateway over the configured channels."""
     from countersign.gateway.gateway import Gateway
 
@@ -189,9 +213,32 @@ def gateway(settings: Settings, ledger: Ledger) -> Effects:
         verify_evidence=evidence(settings).verify,
         installation=settings.installation,
         environment=settings.environment,
-        clock=wall_clock,
+        clock=clock,
         unsigned=settings.takes_unsigned,
     )
+
+
+def relay(settings: Settings, ledger: Ledger, clock: Callable[[], datetime]) -> Relay:
+    """The relay of notices over the configured addresses, with their credentials; for the gateway's process."""
+    from countersign.notifications.relay import Relay
+
+    addresses = load_notifications(settings)
+    senders = {name: _sender(name, address, clock) for name, address in addresses.items()}
+    return Relay(ledger, addresses, senders, clock)
+
+
+def _sender(name: str, address: Webhook | Mailbox, clock: Callable[[], datetime]) -> Sender:
+    from countersign.notifications.mail import MailSender
+    from countersign.notifications.webhook import WebhookSender
+
+    given = {variable: os.environ.get(variable, "") for variable in address.variables}
+    for variable, value in given.items():
+        if not value:
+            raise ConfigurationRefused(f"address {name}: {variable} is not set; set it for the gateway")
+    if isinstance(address, Mailbox):
+        return MailSender(address, given.get(address.user_env, ""), SecretStr(given.get(address.password_env, "")))
+    url = address.url or given[address.url_env]
+    return WebhookSender(name, url, SecretStr(given[address.secret_env]), clock)
 
 
 def _channels(settings: Settings) -> dict[str, list[Channel]]:

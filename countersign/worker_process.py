@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Literal, NoReturn
 
@@ -72,8 +73,8 @@ def _refuse_secrets(settings: Settings) -> None:
     given = sorted(name for name in bootstrap.secret_variables(settings) if os.environ.get(name))
     if given:
         raise ConfigurationRefused(
-            f"environment {', '.join(given)}: the agent role may hold no credential of a channel; unset it here and set"
-            " it for: .venv/bin/python worker.py --role gateway"
+            f"environment {', '.join(given)}: the agent role may hold no credential of an outside system; unset it here"
+            " and set it for: .venv/bin/python worker.py --role gateway"
         )
 
 
@@ -90,13 +91,27 @@ async def _serve(role: Role, settings: Settings) -> int:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     _stop_with_parent(stop)
     with ThreadPoolExecutor(THREADS) as threads:
-        async with _worker(role, client, settings, ledger, threads):
+        async with _relaying(role, settings, ledger), _worker(role, client, settings, ledger, threads):
             server = client.service_client.config.target_host
             print(f"worker ready: role {role}, server {server}, profile {settings.profile}", flush=True)
             await stop.wait()
             _end_after(GRACE + timedelta(seconds=10))
     ledger.close()
     return 0
+
+
+@asynccontextmanager
+async def _relaying(role: Role, settings: Settings, ledger: Ledger) -> AsyncIterator[None]:
+    """Notices leave beside the gateway, which has the credentials of chat and mail too."""
+    if role != "gateway":
+        yield
+        return
+    relay = bootstrap.relay(settings, ledger, bootstrap.wall_clock)
+    relay.start()
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(relay.stop)
 
 
 def _worker(role: Role, client: Client, settings: Settings, ledger: Ledger, threads: ThreadPoolExecutor) -> Worker:

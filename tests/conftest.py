@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
@@ -17,6 +18,10 @@ from tests.support.installation import Installation, new_installation
 from tests.support.postgres import drop_database, running_postgres
 from tests.support.processes import Processes
 from tests.support.temporal import running_dev_server, time_skipping_environment
+
+# How long an example takes says nothing here: the first one compiles what the others use, on a machine that is busy.
+settings.register_profile("countersign", deadline=None)
+settings.load_profile("countersign")
 
 
 @pytest.fixture(scope="session")

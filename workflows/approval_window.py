@@ -1,17 +1,16 @@
-"""One ask: a pending proposal until people decide or its time is up.
+"""One ask: a pending proposal with its reminders and further lines of people, until people decide or its time is up.
 
 A timer's end is one more event beside a decision, and the ledger's one transaction per event says which came first.
 """
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.interfaces import Deciding, Proposed, RunOrder, SettleOrder
+    from activities.interfaces import Deciding, MarkOrder, Proposed, RunOrder, SettleOrder
     from countersign.domain.proposal import ApprovalStatus
     from countersign.domain.run import ProposalView
 
@@ -21,11 +20,19 @@ from workflows import options
 class ApprovalWindow:
     """The proposal that waits, and how it stands."""
 
-    def __init__(self, run: RunOrder, proposed: Proposed) -> None:
+    def __init__(self, run: RunOrder, proposed: Proposed, ticked: int = 0) -> None:
+        """
+        Args:
+            run: whose it is.
+            proposed: the proposal as it stands.
+            ticked: how many of its ticks have been dealt with.
+        """
         self._run = run
         self._proposed = proposed
-        self.deadline: datetime = proposed.deadline
+        self.ticked = ticked
         self.status: ApprovalStatus = proposed.status
+        self.roles: tuple[str, ...] = proposed.roles
+        """The roles that are asked now; none where the policy grants by rule."""
 
     @property
     def approval_id(self) -> str:
@@ -33,35 +40,61 @@ class ApprovalWindow:
         return self._proposed.approval_id
 
     @property
-    def roles(self) -> tuple[str, ...]:
-        """The roles that are asked."""
-        return self._proposed.roles
+    def deadline(self) -> datetime:
+        """From this instant on it is expired."""
+        return self._proposed.deadline
 
-    async def closes(self) -> None:
-        """Wait until people have decided or the deadline has come; an edit that counts is decided from the start."""
-        if self.status != ApprovalStatus.PENDING:
-            return
-        # Not wait_condition's own timeout: it rests on asyncio.wait_for, which Python 3.12 rewrote, and a run that
-        # waits under one version could then not be replayed under another.
-        timer = asyncio.create_task(workflow.sleep(self.deadline - workflow.now(), summary="approval deadline"))
-        try:
-            await workflow.wait_condition(lambda: self.status != ApprovalStatus.PENDING or timer.done())
-        finally:
-            timer.cancel()
+    @property
+    def freezes(self) -> bool:
+        """Whether the run is held, rather than ended, where nobody decides."""
+        return self._proposed.freezes
+
+    @property
+    def pending(self) -> bool:
+        """Whether people can still decide."""
+        return self.status == ApprovalStatus.PENDING
+
+    @property
+    def due(self) -> datetime | None:
+        """When something is to be done next unless people decide: at a tick, or at the deadline."""
+        if not self.pending:
+            return None
+        ticks = self._proposed.ticks
+        return ticks[self.ticked] if self.ticked < len(ticks) else self.deadline
+
+    async def pass_due(self) -> bool:
+        """Do what is due: remind, ask further people, or expire; whether further people are asked from now on."""
+        if self.due == self.deadline:
+            await self.expire()
+            return False
+        order = MarkOrder(
+            tenant=self._run.tenant,
+            operation=self._run.operation,
+            approval_id=self.approval_id,
+            tick=self.ticked,
+            now=workflow.now(),
+        )
+        marked = await workflow.execute_local_activity_method(Deciding.mark, order, **options.LEDGER_STEP)
+        self.ticked += 1
+        self.status, self.roles = marked.status, marked.roles
+        return marked.escalated and self.pending
 
     async def expire(self) -> None:
         """Close it at its deadline, unless people were faster."""
-        if self.status == ApprovalStatus.PENDING:
-            self.status = await self._settle(ApprovalStatus.EXPIRED)
+        self.status = await self._settle(ApprovalStatus.EXPIRED)
 
     def heard(self, status: ApprovalStatus) -> None:
         """Take note of how it stood after a batch of messages; a settled one never changes by that (G10)."""
-        if self.status == ApprovalStatus.PENDING:
+        if self.pending:
             self.status = status
 
     async def cancel(self) -> None:
         """Close it without a decider; the ledger lets no grant outlive a cancelled run."""
         self.status = await self._settle(ApprovalStatus.CANCELLED)
+
+    def carried(self) -> Proposed:
+        """The proposal as it stands, for a run that goes on with it."""
+        return self._proposed.model_copy(update={"status": self.status, "roles": self.roles})
 
     def view(self) -> ProposalView:
         """The answer to the query `proposal`."""

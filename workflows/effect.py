@@ -1,50 +1,137 @@
-"""From a grant to its effect: try, wait, look up, until it is known what happened.
+"""The gateway's part: from a grant to its effect; try, wait, look up, until it is known what happened.
 
-Once the gateway was asked, a cancel comes too late: giving up would leave an effect that nobody knows of. Only where it
-is sure that nothing was sent does a cancel, whenever it came, still end the run (`move` honours it there).
+Once the gateway was asked, a cancel or a command comes too late: giving up would leave an effect that nobody knows of.
+Only where it is sure that nothing was sent do they, whenever they came, still turn the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.interfaces import EffectOrder, Executing, RunOrder
+    from activities.interfaces import EffectOrder, Executing
     from countersign.domain.execution import EffectResult, ExecutionStatus
     from countersign.domain.state import Event
 
-from workflows import options
+from workflows import escalating, options
+from workflows.asking import taken_back
 from workflows.cancelling import to_its_end
+from workflows.control import TurnedAside
+from workflows.owning import has_taken_back
+from workflows.run import GaveUp, Move, Run
+from workflows.waiting import until
 
-Move = Callable[[Event, str], Awaitable[None]]
+MAX_ASKED_ANEW = 5
+"""How often one run asks anew because its grant was void; something that never holds still ends it."""
 
 _EVENTS = {
     ExecutionStatus.EXECUTED: Event.EXECUTED,
     ExecutionStatus.NOT_SENT: Event.NOT_SENT,
+    ExecutionStatus.UNKNOWN: Event.OUTCOME_UNKNOWN,
     None: Event.REFUSED,
 }
 
 
-async def carry_out(run: RunOrder, approval_id: str, move: Move) -> EffectResult:
-    """Execute a granted approval until it is executed, refused or void, moving the run along."""
-    order = EffectOrder(tenant=run.tenant, operation=run.operation, approval_id=approval_id)
-    failures = 0
-    while True:
-        effect = await _asked(Executing.execute, order, options.EFFECT_STEP)
-        if effect.status == ExecutionStatus.UNKNOWN:
-            await move(Event.OUTCOME_UNKNOWN, effect.reason)
-            effect = await _asked(Executing.reconcile, order, options.RECONCILE_STEP)
-        await move(Event.VOIDED if effect.voided else _EVENTS[effect.status], effect.reason)
-        if effect.status != ExecutionStatus.NOT_SENT:
-            return effect
-        failures += 1
-        await workflow.sleep(options.pause(failures), summary="before sending again")
-        await move(Event.RETRY, "")
+class Effect:
+    """The effect of one run."""
 
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._asked: asyncio.Task[EffectResult] | None = None
+        """What the gateway is asked at present."""
+        self.result: EffectResult | None = None
+        """What the gateway answered last."""
 
-async def _asked(
-    step: Callable[[Executing, EffectOrder], EffectResult], order: EffectOrder, how: options.StepOptions
-) -> EffectResult:
-    return await to_its_end(workflow.execute_activity_method(step, order, **how))
+    async def execute(self) -> Move | None:
+        """Have the grant executed."""
+        answer = await self._answer(Executing.execute, options.EFFECT_STEP)
+        return None if answer is None else await self._entered(answer)
+
+    async def find_out(self) -> Move | None:
+        """Have looked up what became of an unknown outcome, for as long as it takes; people are called in time."""
+        answer = await self._answer(Executing.reconcile, options.RECONCILE_STEP, until_moment=self._calls_at())
+        if answer is None:
+            await self._call()
+            return None
+        self._run.course.escalated = None
+        return await self._entered(answer)
+
+    async def pause(self) -> Move:
+        """Nothing was sent: wait, then try again, unless somebody takes it back meanwhile."""
+        run = self._run
+        await until(
+            run.course.wakes_at,
+            lambda: run.holding.turned or has_taken_back(run),
+            "before sending again",
+        )
+        if run.holding.turned:
+            raise TurnedAside
+        return taken_back() if has_taken_back(run) else Move(Event.RETRY)
+
+    def _calls_at(self) -> datetime | None:
+        """When people are called, or called again since nobody came in time."""
+        escalated = self._run.course.escalated
+        return self._run.course.wakes_at if escalated is None else escalated.deadline
+
+    async def _call(self) -> None:
+        """Call people if it is time for it."""
+        run, course, calls_at = self._run, self._run.course, self._calls_at()
+        if calls_at is None or calls_at > workflow.now():
+            return
+        if course.escalated is None or not course.escalated.number:
+            course.escalated = await escalating.brought_before_people(run, "outcome_unknown")
+        else:
+            await escalating.unanswered(run, course.escalated)
+            course.escalated = None
+
+    async def _entered(self, effect: EffectResult) -> Move:
+        """Where the gateway's answer leads."""
+        run, course, self.result = self._run, self._run.course, effect
+        event = Event.VOIDED if effect.voided else _EVENTS[effect.status]
+        if event == Event.REFUSED:
+            # A command can have taken the grant back; whatever came is ruled on before the refusal is the run's end.
+            async with run.attending.turns:
+                await run.attending.rule_all()
+            if run.holding.turned:
+                raise TurnedAside
+            if has_taken_back(run):
+                return taken_back()
+        if event == Event.OUTCOME_UNKNOWN:
+            course.wakes_at = workflow.now() + options.UNKNOWN_ESCALATES_AFTER
+        if event == Event.NOT_SENT:
+            course.failures += 1
+            held = effect.reason.startswith("frozen")
+            course.wakes_at = workflow.now() + options.pause(course.failures, held=held)
+        if event == Event.VOIDED:
+            course.voided += 1
+            course.asked_anew_for = effect.reason
+            if course.voided > MAX_ASKED_ANEW:
+                async with run.attending.turns:
+                    await run.move(event, effect.reason)
+                raise GaveUp("voided_too_often")
+        return Move(event, effect.reason)
+
+    async def _answer(
+        self,
+        step: Callable[[Executing, EffectOrder], EffectResult],
+        how: options.StepOptions,
+        until_moment: datetime | None = None,
+    ) -> EffectResult | None:
+        """The gateway's answer; nothing where it is not there by that moment, or the run is to go on in another one.
+
+        The next run asks again, which does no harm: an effect is claimed once, whoever asks for it.
+        """
+        if self._asked is None:
+            order = self._run.order
+            asked = EffectOrder(tenant=order.tenant, operation=order.operation, approval_id=self._run.approval_id)
+            self._asked = asyncio.create_task(to_its_end(workflow.execute_activity_method(step, asked, **how)))
+        task = self._asked
+        await to_its_end(until(until_moment, lambda: task.done() or self._run.grown_long(), "outcome still unknown"))
+        if not task.done():
+            return None
+        self._asked = None
+        return task.result()

@@ -1,84 +1,34 @@
 """The run: from a registered request to one effect, readable from top to bottom.
 
 The order of the steps is this code's alone: only `satisfied` reaches propose, only a grant reaches execute, and every
-other end says which it is.
+other end says which it is. What comes next follows from the state; so a run that goes on in another one, its history
+having grown long, needs no more than its state and what it knows.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.interfaces import (
-        Decided,
-        Deciding,
-        Drafting,
-        Graded,
-        Grading,
-        Message,
-        MessageBatch,
-        Opening,
-        OpenOrder,
-        ProposeOrder,
-        Proposing,
-        RunOrder,
-        RunPlan,
-        StateRecord,
-        StepOrder,
-        Validating,
-    )
-    from countersign.domain.decision import Outcome, Ruling
-    from countersign.domain.execution import EffectResult
+    from activities.interfaces import Opening, OpenOrder, RunPlan
+    from countersign.domain.command import Ending
+    from countersign.domain.decision import Outcome
     from countersign.domain.proposal import ApprovalStatus
-    from countersign.domain.rubric import Verdict
     from countersign.domain.run import ProposalView, RunResult, RunStatus, Step
-    from countersign.domain.state import TRANSITIONS, Event, State, after
+    from countersign.domain.state import Event, State
 
-from workflows import names, options
-from workflows.approval_window import ApprovalWindow
+from workflows import asking, carrying, escalating, names, options, owning
 from workflows.cancelling import honour_cancel, to_its_end
-from workflows.effect import carry_out
-from workflows.mailbox import Mailbox
-from workflows.visibility import search_attributes
-
-_END_OF_WINDOW = {
-    ApprovalStatus.GRANTED: (Event.GRANTED, "granted"),
-    ApprovalStatus.EDITED: (Event.EDITED, "edited"),
-    ApprovalStatus.REJECTED: (Event.REJECTED, "rejected"),
-    ApprovalStatus.WITHDRAWN: (Event.WITHDRAWN, "withdrawn"),
-    ApprovalStatus.EXPIRED: (Event.EXPIRED, "undecided_at_deadline"),
-    ApprovalStatus.CANCELLED: (Event.CANCELLED, "cancelled"),
-    ApprovalStatus.SUPERSEDED: (Event.CANCELLED, "superseded"),
-    # Whatever has become of a grant since, the gateway answers it: with the receipt, or that it is void.
-    ApprovalStatus.VOIDED: (Event.GRANTED, "granted"),
-    ApprovalStatus.CONSUMED: (Event.GRANTED, "granted"),
-}
-
-MAX_ASKED_ANEW = 5
-"""How often one run asks anew because its grant was void; something that never holds still ends it."""
-
-STEP_FAILURES = (ActivityError, ApplicationError)
-"""What a failed step raises; a local one comes without the wrapping ActivityError (seen in SDK 1.35)."""
-
-Done = TypeVar("Done")
-
-
-class Prepared(NamedTuple):
-    """A draft that may be proposed; all empty where the case has none."""
-
-    draft_version: int = 0
-    draft_model: str = ""
-    grade_model: str = ""
-
-
-class GaveUp(Exception):
-    """The run ends without a proposal; the argument is the reason code."""
+from workflows.carrying import Carried, RunInput
+from workflows.control import Holding, TurnedAside
+from workflows.effect import Effect
+from workflows.preparing import STEP_FAILURES, done, prepared
+from workflows.run import GaveUp, Move, Run
 
 
 @workflow.defn(name=names.WORKFLOW_TYPE)
@@ -86,215 +36,203 @@ class GovernedAction:
     """One operation's run. All state is made here, since messages can come before `run` starts."""
 
     @workflow.init
-    def __init__(self, order: RunOrder) -> None:
-        self._order = order
-        self._state = State.CREATED
-        self._reason = ""
-        self._timeline: list[Step] = []
-        self._mailbox = Mailbox()
-        self._refused = 0
-        self._draft_version = 0
-        self._asks = 0
-        self._voided = 0
-        self._window: ApprovalWindow | None = None
-        self._approval_steps = asyncio.Lock()
-        """Opening an approval and ruling on messages take turns: a vote between them would be told to no window."""
+    def __init__(self, start: RunInput) -> None:
+        self._run = Run(start)
+        self._effect = Effect(self._run)
 
     @workflow.run
-    async def run(self, order: RunOrder) -> RunResult:  # noqa: ARG002 - Temporal wants what `__init__` takes
+    async def run(self, start: RunInput) -> RunResult:
         """Carry the operation to its end."""
-        attending = asyncio.create_task(self._attend())
+        # Before any message: nothing of what is carried may count unless it was handed on to this very run (G23).
+        taken_on = start.carried is None or await self._take_on(start.carried)
+        attending = asyncio.create_task(self._run.attending.forever())
         try:
-            result = await self._carry()
-        except GaveUp as gave_up:
-            result = await self._gave_up(str(gave_up))
+            if taken_on:
+                await self._carry(start)
+            else:
+                self._run.enter(Event.GAVE_UP, "not_handed_on")
         except BaseException as error:
             if not is_cancelled_exception(error):
                 raise
-            await self._cancelled()
-            await self._drained()
-            raise
-        await self._drained()
+            if not await self._cancelled():
+                await self._run.attending.drained()
+                raise
+        await self._run.attending.drained()
         attending.cancel()
-        return result
+        return self._result()
 
-    async def _carry(self) -> RunResult:
-        plan = await self._open()
-        prepared = await self._prepare(plan) if plan.drafted else Prepared()
-        while True:
-            window = await self._propose(prepared)
-            event, reason = await self._agreed(window)
-            if event == Event.EDITED:
-                await self._move(event, reason)
-                continue
-            if event != Event.GRANTED:
-                return await self._end(event, reason)
-            effect = await carry_out(self._order, window.approval_id, self._move)
-            if not effect.voided:
-                return self._result(effect)
-            self._voided += 1
-            if self._voided > MAX_ASKED_ANEW:
-                raise GaveUp("voided_too_often")
+    async def _carry(self, start: RunInput) -> None:
+        try:
+            plan = await self._open() if start.carried is None else start.carried.plan
+        except GaveUp as not_opened:
+            await self._end_unopened(str(not_opened))
+            return
+        if self._run.can(Event.CANCELLED):
+            honour_cancel()
+        while not self._run.state.terminal:
+            try:
+                move = await self._next(plan)
+            except TurnedAside:
+                await self._turn()
+            except GaveUp as gave_up:
+                await self._give_up(str(gave_up))
+            else:
+                await self._enter(move)
 
-    async def _agreed(self, window: ApprovalWindow) -> tuple[Event, str]:
-        """What came of an ask: `granted`, with the run EXECUTING by then, or an event that is still to be entered."""
-        if not window.roles:
-            await self._move(Event.GRANTED_BY_RULE, "granted_by_rule")
-            return Event.GRANTED, ""
-        await self._move(Event.PROPOSED, self._reason_of_ask())
-        event, reason = _END_OF_WINDOW[await self._decision(window)]
-        if event == Event.GRANTED:
-            await self._move(event, reason)
-        return event, reason
-
-    def _reason_of_ask(self) -> str:
-        """Why people are asked: for the first time, about an edit, or anew because the grant was void."""
-        return "needs_people" if self._asks == 1 else self._reason
+    async def _next(self, plan: RunPlan) -> Move | None:
+        """What the one whose turn it is in this state does; where it leads, or nothing, to look again."""
+        run, window = self._run, self._run.window
+        # Not before the gateway has said whether anything was sent: it refuses what was taken back.
+        if run.holding.turned and run.can(Event.TAKEN_OVER) and run.state != State.EXECUTING:
+            raise TurnedAside
+        # Not while the agent is at work: what a draft has come to so far is not handed on.
+        if run.state != State.RUNNING and run.grown_long():
+            await self._hand_on(plan)
+        match run.state:
+            case State.RUNNING:
+                return await self._agents_turn(plan)
+            case State.HUMAN_TAKEOVER:
+                return await owning.work(run, plan)
+            case State.WAITING_APPROVAL | State.ESCALATED if window is not None and run.course.asking:
+                return await asking.be_decided(run, window)
+            case State.ESCALATED:
+                return await escalating.be_taken_up(run)
+            case State.EXECUTING:
+                return await self._effect.execute()
+            case State.WAITING_RETRY:
+                return await self._effect.pause()
+            case _:
+                return await self._effect.find_out()
 
     async def _open(self) -> RunPlan:
-        order = OpenOrder(run=self._order, now=workflow.now())
+        order = OpenOrder(run=self._run.order, now=workflow.now())
         step = workflow.execute_local_activity_method(Opening.open_run, order, **options.LEDGER_STEP)
-        plan = await _done(step, "not_registered")
-        self._enter(Event.STARTED, "")
+        plan = await done(step, "not_registered")
+        holding = self._run.holding
+        self._run.holding = Holding(plan.control, holding.acted_on, plan.ending)
+        self._run.enter(Event.STARTED, "")
         return plan
 
-    async def _prepare(self, plan: RunPlan) -> Prepared:
-        """Draft, check and grade until a version is satisfied; feedback goes to the next by way of the ledger."""
-        reason = "no_rounds"
-        for version in range(1, plan.max_rounds + 1):
-            self._draft_version = version
-            step = self._step(version)
-            written = await _done(workflow.execute_activity_method(Drafting.draft, step, **options.MODEL_STEP))
-            checked = await _done(workflow.execute_activity_method(Validating.validate, step, **options.CHECK_STEP))
-            if checked.codes:
-                reason = "checks_failed"
-                continue
-            graded = await self._grade(step, plan.max_grader_tries)
-            if graded.verdict == Verdict.SATISFIED:
-                return Prepared(version, written.model, graded.model)
-            if graded.verdict != Verdict.NEEDS_REVISION:
-                raise GaveUp(f"rubric_{graded.verdict.value}")
-            reason = Verdict.MAX_ITERATIONS_REACHED.value
-        raise GaveUp(reason)
+    async def _agents_turn(self, plan: RunPlan) -> Move:
+        """Draft until something is ready, and propose it; what was edited, or became void, is proposed anew."""
+        course = self._run.course
+        if course.ready is None:
+            course.ready = await self._run.unless_turned(prepared(self._run, plan))
+        return await asking.ask(self._run, course.ready)
 
-    async def _grade(self, step: StepOrder, tries: int) -> Graded:
-        for _ in range(tries):
-            graded = await _done(workflow.execute_activity_method(Grading.grade, step, **options.MODEL_STEP))
-            if graded.verdict != Verdict.GRADER_ERROR:
-                break
-        return graded
+    # Entering a state takes a turn with the rulings: of a message and a state, one is then surely first.
 
-    async def _propose(self, prepared: Prepared) -> ApprovalWindow:
-        self._asks += 1
-        order = ProposeOrder(
-            step=self._step(prepared.draft_version),
-            approval_version=self._asks,
-            draft_model=prepared.draft_model,
-            grade_model=prepared.grade_model,
-            now=workflow.now(),
-        )
-        return await _done(to_its_end(self._opened(order)), "proposal_failed")
+    async def _enter(self, move: Move | None) -> None:
+        """Enter where a part of the run leads, unless control has changed hands; what the gateway did stands anyhow."""
+        run = self._run
+        async with run.attending.turns:
+            overtaken = run.holding.turned and run.state not in (State.EXECUTING, State.OUTCOME_UNKNOWN)
+            if move is not None and not overtaken:
+                await run.move(*move)
 
-    async def _opened(self, order: ProposeOrder) -> ApprovalWindow:
-        async with self._approval_steps:
-            proposed = await workflow.execute_local_activity_method(Proposing.propose, order, **options.LEDGER_STEP)
-            self._window = ApprovalWindow(self._order, proposed)
-        return self._window
+    async def _turn(self) -> None:
+        """Act on a change of hands, or on an end that people made."""
+        run, course = self._run, self._run.course
+        async with run.attending.turns:
+            if run.holding.ending is not None:
+                await run.move(*_ended(run.holding.ending))
+                return
+            control = run.holding.act()
+            course.ready, course.escalated, course.asking = None, None, False
+            course.rounds, course.voided, course.asked_anew_for = 0, 0, ""
+            if control.by == "person":
+                await run.move(Event.TAKEN_OVER, "taken_over")
+            elif control.by == "agent":
+                await run.move(Event.RELEASED, "released")
+            else:
+                await run.move(*await escalating.gave_up(run, escalating.LEASE_OVER))
 
-    async def _decision(self, window: ApprovalWindow) -> ApprovalStatus:
-        """What people decide until the deadline; what came before it is ruled on before it expires."""
-        await window.closes()
-        async with self._approval_steps:
-            while self._mailbox.waits_since_before(window.deadline):
-                await self._rule()
-            await window.expire()
-        return window.status
+    async def _give_up(self, code: str) -> None:
+        """The run cannot go on: a person in control sees why; otherwise it is brought before people, or has failed."""
+        run = self._run
+        async with run.attending.turns:
+            await run.attending.rule_all()
+            if run.holding.turned:
+                # It may be only since control has changed hands that a step was refused.
+                return
+            if run.holding.control.by == "person" and code != escalating.UNDECIDED:
+                await run.move(Event.TAKEN_OVER, code)
+            else:
+                await run.move(*await escalating.gave_up(run, code))
 
-    async def _drained(self) -> None:
-        """Every message that came has its ruling, and every sender of an update the answer."""
-        ruled_on = workflow.wait_condition(lambda: not self._mailbox.waiting and workflow.all_handlers_finished())
-        await to_its_end(ruled_on)
-
-    async def _cancelled(self) -> None:
-        """Temporal's own cancel: what waits is closed, and the end is recorded."""
-        if self._window is not None:
-            await self._window.cancel()
-        if (self._state, Event.CANCELLED) in TRANSITIONS:
-            await self._move(Event.CANCELLED, "cancelled")
-
-    async def _attend(self) -> None:
-        """Rule on messages as they come, all through the run."""
-        while True:
-            await workflow.wait_condition(lambda: self._mailbox.waiting > 0)
-            async with self._approval_steps:
-                await self._rule()
-
-    async def _rule(self) -> None:
-        """Rule on the oldest messages."""
-        batch = self._mailbox.batch()
-        if not batch:
-            return
-        decided = await self._decided(batch)
-        self._refused += sum(outcome.ruling != Ruling.ACCEPTED for outcome in decided.outcomes)
-        if self._window is not None and decided.status is not None:
-            self._window.heard(decided.status)
-        self._mailbox.done(batch, decided.outcomes)
-
-    async def _decided(self, batch: tuple[Message, ...]) -> Decided:
-        order = MessageBatch(tenant=self._order.tenant, operation=self._order.operation, messages=batch)
-        if self._mailbox.flooded:
-            return await workflow.execute_activity_method(Deciding.decide, order, **options.FLOOD_STEP)
-        return await workflow.execute_local_activity_method(Deciding.decide, order, **options.LEDGER_STEP)
-
-    def _step(self, version: int) -> StepOrder:
-        return StepOrder(
-            tenant=self._order.tenant,
-            operation=self._order.operation,
-            run_id=workflow.info().run_id,
-            draft_version=version,
-        )
-
-    async def _move(self, event: Event, reason: str) -> None:
-        """Enter the next state and write it down; then honour a cancel if it still can be."""
-        self._enter(event, reason)
-        record = StateRecord(
-            tenant=self._order.tenant,
-            operation=self._order.operation,
-            state=self._state,
-            reason=reason,
-            now=workflow.now(),
-        )
-        await to_its_end(workflow.execute_local_activity_method(Opening.record_state, record, **options.LEDGER_STEP))
-        if (self._state, Event.CANCELLED) in TRANSITIONS:
-            honour_cancel()
-
-    def _enter(self, event: Event, reason: str) -> None:
-        """Go where the table says, and show it to operators."""
-        self._state, self._reason = after(self._state, event), reason
-        self._timeline.append(Step(at=workflow.now(), state=self._state, reason=reason))
-        waiting = self._window if self._state == State.WAITING_APPROVAL else None
-        workflow.upsert_search_attributes(search_attributes(self._order, self._state, waiting))
-        workflow.set_current_details(f"{self._state.value} {reason}".rstrip())
-
-    async def _gave_up(self, reason: str) -> RunResult:
-        is_open = self._state != State.CREATED
+    async def _end_unopened(self, code: str) -> None:
         try:
-            return await self._end(Event.GAVE_UP, reason)
+            if code == "not_authorised":
+                # There is nothing to take over yet, but whoever gives people their roles is to hear of it.
+                await escalating.brought_before_people(self._run, code)
+            await self._run.move(Event.GAVE_UP, code)
         except STEP_FAILURES:
-            if is_open:
-                raise
             # Nobody registered the operation, or it is another run's: the refused opening is all the record there is.
-            return RunResult(state=self._state, reason=self._reason)
+            return
 
-    async def _end(self, event: Event, reason: str) -> RunResult:
-        await self._move(event, reason)
-        return RunResult(state=self._state, reason=reason)
+    async def _cancelled(self) -> bool:
+        """Temporal's own cancel: what waits is closed, and the end is recorded; True if the run had ended otherwise.
 
-    def _result(self, effect: EffectResult) -> RunResult:
-        receipt = effect.receipt
+        It comes after whatever the server recorded before it: a command that ended the run, or the deadline, at which
+        the run expired unless it is held for people then.
+        """
+        run, window = self._run, self._run.window
+        async with run.attending.turns:
+            asked_at = (await run.attending.times()).cancelled_at or workflow.now()
+            if window is not None and window.pending and window.deadline <= asked_at:
+                await run.attending.rule_before(window.deadline)
+                await window.expire()
+            await run.attending.rule_before(asked_at)
+            ending = run.holding.ending
+            if ending is not None and run.can(_ended(ending).event):
+                await run.move(*_ended(ending))
+                return True
+            people_are_asked = run.state in (State.WAITING_APPROVAL, State.ESCALATED)
+            if window is not None and people_are_asked and window.status == ApprovalStatus.REJECTED:
+                await run.move(Event.REJECTED, "rejected")
+                return True
+            if window is not None and window.status == ApprovalStatus.EXPIRED and not window.freezes:
+                await run.move(Event.EXPIRED, escalating.UNDECIDED)
+                return True
+            if window is not None:
+                await window.cancel()
+            if run.can(Event.CANCELLED):
+                await run.move(Event.CANCELLED, "cancelled")
+        return False
+
+    async def _hand_on(self, plan: RunPlan) -> None:
+        """Go on in another run, unless a cancel comes: the next run would not know of it."""
+        run = self._run
+        await carrying.hand_on(run.order, run.line)
+        while True:
+            await run.attending.answered()
+            await to_its_end(run.attending.dated())
+            if run.can(Event.CANCELLED):
+                honour_cancel()
+            if workflow.cancellation_reason() is not None:
+                return
+            if run.grown_long():
+                break
+            # More has come in the meantime than can be handed on.
+            async with run.attending.turns:
+                await run.attending.rule_all()
+        workflow.continue_as_new(RunInput(**dict(run.order), carried=run.carried(plan)))
+
+    async def _take_on(self, carried: Carried) -> bool:
+        """Go on with what another run handed on to this one; False if none did, whoever says so."""
+        try:
+            await carrying.take_on(self._run.order, carried.line)
+        except STEP_FAILURES:
+            return False
+        self._run.take_up(carried)
+        return True
+
+    def _result(self) -> RunResult:
+        run, effect = self._run, self._effect.result
+        receipt = effect.receipt if effect is not None else None
         return RunResult(
-            state=self._state,
-            reason=self._reason,
+            state=run.state,
+            reason=run.reason,
             reference=receipt.reference if receipt else "",
             key=receipt.key if receipt else "",
         )
@@ -302,53 +240,42 @@ class GovernedAction:
     @workflow.signal(dynamic=True)
     def on_signal(self, name: str, args: Sequence[RawValue]) -> None:
         """Any signal at all; see workflows/mailbox.py."""
-        self._mailbox.put(name, args, "signal")
+        self._run.mailbox.put(name, args, "signal")
 
     @workflow.update(dynamic=True)
     async def on_update(self, name: str, args: Sequence[RawValue]) -> Outcome:
         """Any update at all; the sender gets the outcome at once."""
-        return await self._mailbox.ask(name, args)
+        return await self._run.mailbox.ask(name, args)
 
     @workflow.query
     def status(self) -> RunStatus:
         """Where the run stands."""
+        run, control = self._run, self._run.holding.control
         return RunStatus(
-            tenant=self._order.tenant,
-            operation=self._order.operation,
-            case=self._order.case,
-            state=self._state,
-            reason=self._reason,
-            draft_version=self._draft_version,
-            approval_id=self._window.approval_id if self._window else "",
-            messages=self._mailbox.received,
-            waiting=self._mailbox.waiting,
-            refused=self._refused,
+            tenant=run.order.tenant,
+            operation=run.order.operation,
+            case=run.order.case,
+            state=run.state,
+            reason=run.reason,
+            draft_version=run.course.draft_version,
+            approval_id=run.approval_id,
+            control=control.person or control.by,
+            control_version=control.version,
+            messages=run.mailbox.received,
+            waiting=run.mailbox.waiting,
+            refused=run.attending.refused,
         )
 
     @workflow.query
     def proposal(self) -> ProposalView | None:
         """What people are asked to decide, by ids and hashes."""
-        return self._window.view() if self._window else None
+        return self._run.window.view() if self._run.window else None
 
     @workflow.query
     def timeline(self) -> list[Step]:
         """The states the run went through."""
-        return self._timeline
+        return self._run.timeline
 
 
-async def _done(step: Awaitable[Done], failure: str = "step_failed") -> Done:
-    """A step on the way to the proposal: its failure is the run's end, and a cancel is honoured however it ended."""
-    try:
-        result = await step
-    except STEP_FAILURES as error:
-        honour_cancel()
-        raise GaveUp(_code(error, failure)) from None
-    honour_cancel()
-    return result
-
-
-def _code(error: BaseException | None, fallback: str) -> str:
-    """The code of the refusal at the bottom of a step's failure; a time-out wraps the last one that was tried again."""
-    while error is not None and not isinstance(error, ApplicationError):
-        error = error.__cause__
-    return error.type.lower() if error is not None and error.type else fallback
+def _ended(ending: Ending) -> Move:
+    return Move(Event.WITHDRAWN if ending.state == State.WITHDRAWN else Event.CANCELLED, ending.reason)

@@ -78,10 +78,18 @@ RECONCILE_STEP: StepOptions = {
 """Looks up until it is known: an answer "still unknown" is a failure to be tried again, which costs no history, however
 many weeks it takes."""
 
+UNKNOWN_ESCALATES_AFTER = timedelta(minutes=15)
+"""When people are called because an outcome is still unknown; it is looked up all the same."""
+
 RETRY_PAUSES = tuple(timedelta(seconds=seconds) for seconds in (2, 5, 10, 15, 30, 60, 300))
 """Before the next attempt to send; the last is repeated."""
 
 
-def pause(attempt: int) -> timedelta:
-    """How long to wait after the `attempt`-th failure, counted from 1."""
-    return RETRY_PAUSES[min(attempt, len(RETRY_PAUSES)) - 1]
+FROZEN_PAUSE = timedelta(seconds=60)
+"""The longest wait while effects are frozen: whoever lifts a freeze is waiting for what it held."""
+
+
+def pause(attempt: int, *, held: bool = False) -> timedelta:
+    """How long to wait after the `attempt`-th failure, counted from 1; `held`: since effects are frozen."""
+    wait = RETRY_PAUSES[min(attempt, len(RETRY_PAUSES)) - 1]
+    return min(wait, FROZEN_PAUSE) if held else wait

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from temporalio import workflow
@@ -12,17 +13,18 @@ with workflow.unsafe.imports_passed_through():
     from countersign.domain.state import State
 
 from workflows import names
-from workflows.approval_window import ApprovalWindow
 
 
-def search_attributes(run: RunOrder, state: State, waiting: ApprovalWindow | None) -> list[SearchAttributeUpdate[Any]]:
-    """All of them as they are in `state`; `waiting` is the proposal that waits for people, where one does."""
-    roles = SearchAttributeKey.for_keyword_list(names.REQUIRED_ROLE)
+def search_attributes(
+    run: RunOrder, state: State, roles: tuple[str, ...], until: datetime | None
+) -> list[SearchAttributeUpdate[Any]]:
+    """All of them as they are in `state`; `roles` and `until`: who moves next and for how long, where people do."""
+    role = SearchAttributeKey.for_keyword_list(names.REQUIRED_ROLE)
     deadline = SearchAttributeKey.for_datetime(names.DEADLINE)
     return [
         SearchAttributeKey.for_keyword(names.TENANT).value_set(run.tenant),
         SearchAttributeKey.for_keyword(names.CASE).value_set(run.case),
         SearchAttributeKey.for_keyword(names.STATE).value_set(state.value),
-        roles.value_set(waiting.roles) if waiting else roles.value_unset(),
-        deadline.value_set(waiting.deadline) if waiting else deadline.value_unset(),
+        role.value_set(roles) if roles else role.value_unset(),
+        deadline.value_set(until) if until is not None else deadline.value_unset(),
     ]

@@ -56,7 +56,7 @@ class DeepAgentDrafter:
         dataset: DatasetReader,
         earlier: Draft | None,
         feedback: Sequence[str],
-        on_progress: Callable[[str], None],
+        on_progress: Callable[[str], Awaitable[None]],
     ) -> Written:
         """Write a draft, or go on with the one that an earlier attempt at `thread` left unfinished.
 
@@ -67,12 +67,13 @@ class DeepAgentDrafter:
             dataset: the pinned data that the tools read.
             earlier: the version before, None for the first.
             feedback: what the checks and the grader said of that version.
-            on_progress: told before each model and tool call.
+            on_progress: told before each model and tool call; what it raises ends the draft, and the call is not made.
 
         Raises:
             Unavailable: worth another attempt; `retry_after` holds the provider's wish where it has one.
             ModelRefused, DraftingFailed: another attempt would end the same.
             AttemptSuperseded: a newer attempt has taken over.
+            ControlChanged: as `on_progress` says.
         """
         prompt = HumanMessage(assignment(request, feedback, earlier))
         context = DraftingContext(dataset, on_progress)
@@ -134,7 +135,7 @@ class _Watch(AgentMiddleware[Any, DraftingContext, Any]):
         number = 1 + sum(isinstance(message, AIMessage) for message in request.messages)
         if number > MAX_MODEL_CALLS:
             raise DraftingFailed(f"no valid draft after {MAX_MODEL_CALLS} model calls; ask a narrower question")
-        request.runtime.context.on_progress(f"model call {number}")
+        await request.runtime.context.on_progress(f"model call {number}")
         try:
             response = await handler(request)
         except CountersignError:

@@ -7,7 +7,7 @@ the run's context, so one compiled agent serves every draft.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -25,14 +25,14 @@ class DraftingContext:
 
     dataset: Annotated[DatasetReader, SkipValidation]
     """Not looked into by LangChain, which would take a protocol for a class."""
-    on_progress: Callable[[str], None]
-    """Told before each model call and each tool call, in a few words."""
+    on_progress: Callable[[str], Awaitable[None]]
+    """Told before each model call and each tool call, in a few words; the call is not made where it raises."""
 
 
 @tool
 async def describe_dataset(runtime: ToolRuntime[DraftingContext]) -> str:
     """Describe the dataset: number of rows, and each column's name, type, unit, blanks, range and samples."""
-    runtime.context.on_progress("describe_dataset")
+    await runtime.context.on_progress("describe_dataset")
     description = await asyncio.to_thread(runtime.context.dataset.describe)
     return description.model_dump_json()
 
@@ -40,7 +40,7 @@ async def describe_dataset(runtime: ToolRuntime[DraftingContext]) -> str:
 @tool
 async def query_dataset(sql: str, runtime: ToolRuntime[DraftingContext]) -> str:
     """Run one read-only SELECT over table `data` and return its rows as exact text, bounded in number and time."""
-    runtime.context.on_progress("query_dataset")
+    await runtime.context.on_progress("query_dataset")
     try:
         result = await asyncio.to_thread(runtime.context.dataset.query, sql)
     except QueryRefused as refused:

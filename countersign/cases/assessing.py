@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from countersign.domain.action import Action
 from countersign.domain.errors import Conflict, DeniedByPolicy
-from countersign.domain.policy import Answer, Assessment, Need, Policy, Spent, assess
+from countersign.domain.need import Need
+from countersign.domain.policy import Answer, Assessment, Policy, Spent, assess
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
 from countersign.ports import Ledger
 
@@ -40,7 +41,7 @@ def assessed(ledger: Ledger, policy: Policy, action: Action, earlier: Approval |
         ledger: where earlier amounts and pinned policies are found.
         policy: the one in force.
         action: what is to be proposed.
-        earlier: the version that it is edited from, or asked anew after, where there is one.
+        earlier: the version that it follows: edited, asked anew, or taken over, where there is one.
         now: until when amounts count.
 
     Raises:
@@ -61,7 +62,7 @@ def _floor(ledger: Ledger, policy: Policy, action: Action, earlier: Approval, no
     spent = ledger.approvals.spent(action, pinned.windows(), None, now)
     then = assess(pinned, action, spent).and_also(before.floor)
     if then.answer == Answer.DENIED:
-        raise DeniedByPolicy(f"policy {pinned.policy}, under which it was proposed, does not allow the edited action")
+        raise DeniedByPolicy(f"policy {pinned.policy}, under which it was proposed, does not allow this action")
     return then.needs
 
 

@@ -38,7 +38,7 @@ class Submission(NamedTuple):
     grades: tuple[JsonValue, ...] = ()
     """What the grader said of each criterion of the rubric, where something was graded."""
     problem: str = ""
-    """What the checks found against an edited action; empty if nothing."""
+    """What the checks found against arguments that people gave; empty if nothing."""
 
 
 class Case(Protocol):
@@ -54,13 +54,21 @@ class Case(Protocol):
         """Whether an agent drafts, and checks and a grade come before the proposal."""
         ...
 
-    def submission(self, operation: Operation, draft_version: int, policy_version: str) -> Submission:
+    def submission(
+        self,
+        operation: Operation,
+        draft_version: int,
+        policy_version: str,
+        args: Mapping[str, JsonValue] | None = None,
+    ) -> Submission:
         """The action that the request, and the draft where there is one, come to.
 
         Args:
             operation: the registered operation.
             draft_version: 0 where the case is not drafted.
             policy_version: label of the policy in force, which the action pins.
+            args: what a person wants in place of the action's arguments, in the full form of the tool; what is wrong
+                with them stands in `problem`.
 
         Raises:
             CountersignError: it must not be proposed, in a sentence.

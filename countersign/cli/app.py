@@ -10,7 +10,23 @@ from pathlib import Path
 import typer
 from typer.main import get_command
 
-from countersign.cli import decide, demo, dev_server, doctor, edit, errors, inbox, read, show, start
+from countersign.cli import (
+    amend,
+    brief,
+    control,
+    decide,
+    demo,
+    dev_server,
+    doctor,
+    edit,
+    errors,
+    freezing,
+    inbox,
+    outbox,
+    read,
+    show,
+    start,
+)
 from countersign.cli.audit import audit
 from countersign.cli.directory import directory
 from countersign.cli.keys import keys
@@ -31,14 +47,26 @@ app.command("list")(read.list_operations)
 app.command()(inbox.inbox)
 app.command("next")(inbox.next_waiting)
 app.command()(show.show)
+app.command()(brief.brief)
 app.command()(read.status)
 app.command()(read.timeline)
 app.command()(read.wait)
 app.command()(decide.approve)
 app.command()(edit.edit)
 app.command()(decide.reject)
-app.command()(decide.withdraw)
 app.command()(decide.break_glass)
+app.command()(control.withdraw)
+app.command()(control.cancel)
+app.command()(control.take_over)
+app.command()(amend.amend)
+app.command()(control.grade)
+app.command()(amend.propose)
+app.command()(control.release)
+app.command()(control.hand_over)
+app.command()(freezing.freeze)
+app.command()(freezing.freezes)
+app.command()(freezing.unfreeze)
+app.command()(outbox.outbox)
 app.add_typer(decide.sign, name="sign")
 app.add_typer(audit, name="audit")
 app.add_typer(keys, name="keys")

@@ -1,6 +1,6 @@
-"""An action's arguments as a person changes them: by `--set`, or as JSON in their editor. Nothing is guessed.
+"""Values as a person changes them: arguments by `--set`, those or a draft as JSON in their editor. Nothing is guessed.
 
-Apart from `edit`, which decides nothing about forms: an argument that is text takes text, any other takes JSON.
+Apart from `edit` and `amend`, which decide nothing about forms: an argument that is text takes text, any other JSON.
 """
 
 from __future__ import annotations
@@ -43,22 +43,29 @@ def assigned(args: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, A
 
 
 @contextmanager
-def from_editor(args: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The arguments as the person leaves them in the editor that VISUAL or EDITOR names.
+def from_editor(
+    args: Mapping[str, Any], what: str = "arguments", instead: str = "--set FIELD=VALUE"
+) -> Iterator[dict[str, Any]]:
+    """The values as the person leaves them in the editor that VISUAL or EDITOR names.
 
     The file is gone at the end; where what was typed is refused, here or inside, it is kept and named.
+
+    Args:
+        args: as they are before.
+        what: what they are called.
+        instead: how to do without an editor.
 
     Raises:
         InputRefused: no editor, one that fails, or a file that is no JSON object.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     if not editor.strip():
-        raise InputRefused("EDITOR is not set; set it to your editor, or give --set FIELD=VALUE")
-    file, kept = Path(tempfile.mkdtemp(prefix="countersign-edit-")) / "arguments.json", False
+        raise InputRefused(f"EDITOR is not set; set it to your editor, or give {instead}")
+    file, kept = Path(tempfile.mkdtemp(prefix="countersign-edit-")) / f"{what}.json", False
     try:
         file.write_text(editable(args), encoding="utf-8")
-        _run(editor, file)
-        yield _edited(file)
+        _run(editor, file, instead)
+        yield json_object(file.read_bytes(), f"edited {what}")
     except CountersignError as refused:
         kept = file.exists() and file.read_bytes() != editable(args).encode()
         raise InputRefused(f"{refused.message}; your text is kept in {file}") if kept else refused from None
@@ -67,17 +74,18 @@ def from_editor(args: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             shutil.rmtree(file.parent)
 
 
+def json_object(data: bytes, where: str) -> dict[str, Any]:
+    """A JSON object, read strictly; InputRefused names `where` otherwise."""
+    value = parse(data, where=where, max_bytes=MAX_BYTES)
+    if not isinstance(value, dict):
+        raise InputRefused(f"{where}: expected a JSON object, FIELD: VALUE for each field")
+    return value
+
+
 def editable(args: Mapping[str, Any]) -> str:
     """Indented JSON that reads well in any language; what cannot be seen is written as `\\uXXXX`."""
     text = json.dumps(args, ensure_ascii=False, indent=2)
     return "".join(_written_out(letter) if letter != "\n" and is_hidden(letter) else letter for letter in text) + "\n"
-
-
-def _edited(file: Path) -> dict[str, Any]:
-    changed = parse(file.read_bytes(), where="edited arguments", max_bytes=MAX_BYTES)
-    if not isinstance(changed, dict):
-        raise InputRefused("edited arguments: expected a JSON object, FIELD: VALUE for each argument")
-    return changed
 
 
 def _value(name: str, text: str, before: Any) -> Any:
@@ -91,10 +99,12 @@ def _written_out(letter: str) -> str:
     return json.dumps(letter)[1:-1]
 
 
-def _run(editor: str, file: Path) -> None:
+def _run(editor: str, file: Path, instead: str) -> None:
     try:
         code = subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
     except (OSError, ValueError) as error:
-        raise InputRefused(f"EDITOR {editor[:80]!r} cannot be run: {error}; set another one, or give --set") from None
+        raise InputRefused(
+            f"EDITOR {editor[:80]!r} cannot be run: {error}; set another one, or give {instead}"
+        ) from None
     if code:
         raise InputRefused(f"EDITOR {editor[:80]!r} ended with code {code}; nothing was changed")

@@ -15,8 +15,8 @@ from countersign.cli.session import OPERATOR, Session, SigningKey, now, signing_
 from countersign.domain.administration import (
     ADMINISTRATION,
     AdministrationRequest,
+    Change,
     DirectoryChange,
-    PolicyChange,
     problems,
 )
 from countersign.domain.canonical import canonical_bytes
@@ -63,7 +63,7 @@ def make(session: Session, tenant: str, change: DirectoryChange, asker: Asker | 
     return ask_for(session, tenant, change, asker)
 
 
-def ask_for(session: Session, tenant: str, change: DirectoryChange | PolicyChange, asker: Asker) -> Started:
+def ask_for(session: Session, tenant: str, change: Change, asker: Asker) -> Started:
     """Register and start an operation that makes the change once two others have approved it.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`approve`, `reject`, `withdraw`, `break-glass`, `sign`: a person's decision, sent to the run or kept in a file."""
+"""`approve`, `reject`, `break-glass`, `sign`: a person's decision, sent to the run or kept in a file."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Annotated
 import typer
 
 from countersign.cli import options
-from countersign.cli.decision_message import Choice, decide, keep, pending
+from countersign.cli.decision_message import Choice, decide, keep, pending, pending_or_expired
 from countersign.cli.session import opened
 from countersign.domain.errors import InputRefused
 
 OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the message is written.")]
 Emergency = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; shown to everyone and kept for good.")]
 
-sign = typer.Typer(no_args_is_help=True, help="Sign a decision into a file, to be sent by the temporal CLI.")
+sign = typer.Typer(
+    no_args_is_help=True, help="Sign a decision or a command into a file, to be sent by the temporal CLI."
+)
 
 
 def approve(
@@ -48,21 +50,6 @@ def reject(
     Shows what is signed before, and prints the run's answer.
     """
     _decide(operation, tenant, Choice("reject", person, comment, key, unsigned=unsigned), as_json)
-
-
-def withdraw(
-    operation: options.OperationArgument,
-    tenant: options.Tenant,
-    person: options.Signer,
-    comment: options.Comment = "",
-    key: options.KeyFile = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Take your own request back while it waits for a decision.
-
-    Only whoever asked for it can, and only where the policy lets them; others reject it.
-    """
-    _decide(operation, tenant, Choice("withdraw", person, comment, key), as_json)
 
 
 def break_glass(
@@ -106,19 +93,6 @@ def sign_reject(
     _keep(operation, tenant, Choice("reject", person, comment, key), out)
 
 
-@sign.command("withdraw")
-def sign_withdraw(
-    operation: options.OperationArgument,
-    tenant: options.Tenant,
-    person: options.Signer,
-    out: OutFile,
-    comment: options.Comment = "",
-    key: options.KeyFile = None,
-) -> None:
-    """Sign the withdrawal of your own request into a file."""
-    _keep(operation, tenant, Choice("withdraw", person, comment, key), out)
-
-
 @sign.command("break-glass")
 def sign_break_glass(
     operation: options.OperationArgument,
@@ -140,7 +114,7 @@ def _emergency(person: str, comment: str, key: Path | None) -> Choice:
 
 def _decide(operation: str, tenant: str, choice: Choice, as_json: bool) -> None:
     with opened() as session:
-        decide(session, pending(session, tenant, operation), choice, as_json)
+        decide(session, pending_or_expired(session, tenant, operation), choice, as_json)
 
 
 def _keep(operation: str, tenant: str, choice: Choice, out: Path) -> None:

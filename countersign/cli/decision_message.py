@@ -5,22 +5,27 @@ Apart from the commands, because each kind of decision is signed, sent and kept 
 
 from __future__ import annotations
 
-import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import typer
-
-from countersign.cli.rendering import TEMPORAL, complain, fields, moment, say, say_json
-from countersign.cli.session import Session, finished, known_person, new_id, now, signing_key
-from countersign.domain.decision import DECIDE, Outcome, Ruling, Statement, may
-from countersign.domain.errors import ConfigurationRefused, Conflict, InputRefused, NotFound
-from countersign.domain.identity import workflow_id
-from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, StatementKind
-from countersign.domain.strict_json import check_text
+from countersign.cli.rendering import STARTER, fields, moment, say
+from countersign.cli.session import Session, known_person, new_id, now, signing_key
+from countersign.cli.signed_message import (
+    Answer,
+    Message,
+    check_comment,
+    keep_message,
+    require_accepted,
+    sent,
+    stored_comment,
+    tell,
+)
+from countersign.domain.decision import DECIDE, Outcome, Statement, may
+from countersign.domain.errors import ConfigurationRefused, Conflict, NotFound
+from countersign.domain.proposal import Approval, ApprovalStatus, Assurance, Proposal, StatementKind
 from countersign.domain.values import Sha256
-
-MAX_COMMENT = 4_000
+from countersign.ports import Received
 
 
 class Choice(NamedTuple):
@@ -46,8 +51,17 @@ def proposed(session: Session, tenant: str, operation: str) -> Approval:
 
 def pending(session: Session, tenant: str, operation: str) -> Approval:
     """The approval that waits for a decision; Conflict or NotFound say how it stands otherwise."""
+    return _standing_as(session, tenant, operation, (ApprovalStatus.PENDING,))
+
+
+def pending_or_expired(session: Session, tenant: str, operation: str) -> Approval:
+    """The same, or one that has expired: a decision about that is recorded as late."""
+    return _standing_as(session, tenant, operation, (ApprovalStatus.PENDING, ApprovalStatus.EXPIRED))
+
+
+def _standing_as(session: Session, tenant: str, operation: str, taken: Collection[ApprovalStatus]) -> Approval:
     approval = proposed(session, tenant, operation)
-    if approval.status != ApprovalStatus.PENDING:
+    if approval.status not in taken:
         stored = session.ledger.operations.get(tenant, operation)
         run = f"its run is {stored.state}{f' ({stored.reason})' if stored.reason else ''}"
         raise Conflict(
@@ -65,23 +79,14 @@ def require_open_to(session: Session, approval: Approval, choice: Choice) -> Non
         ConfigurationRefused: unsigned, where the installation takes no such decision.
     """
     proposal = approval.proposal
-    check_text(choice.comment, "--comment")
-    if len(choice.comment) > MAX_COMMENT:
-        raise InputRefused(f"--comment: {len(choice.comment)} characters, at most {MAX_COMMENT} are allowed")
-    person = known_person(session, proposal.tenant, choice.person)
-    used = session.ledger.approvals.approved_by(person, proposal.action, now())
-    require_accepted(proposal, choice.decision, may(choice.decision, person, approval, used))
+    check_comment(choice.comment)
+    person, at = known_person(session, proposal.tenant, choice.person), now()
+    used = session.ledger.approvals.approved_by(person, proposal.action, at)
+    require_accepted(proposal.operation, choice.decision, may(choice.decision, person, approval, at, used))
     if choice.unsigned:
         _require_unsigned_taken(session)
     else:
         signing_key(session, proposal.tenant, choice.person, choice.key_file)
-
-
-def require_accepted(proposal: Proposal, decision: StatementKind, outcome: Outcome) -> None:
-    """InputRefused with the reason, where the outcome is a refusal."""
-    if outcome.ruling != Ruling.ACCEPTED:
-        what = decision.replace("_", " ")
-        raise InputRefused(f"operation {proposal.operation}: this {what} would be refused: {outcome.sentence()}")
 
 
 def message_of(session: Session, proposal: Proposal, choice: Choice) -> tuple[Statement, dict[str, Any]]:
@@ -101,7 +106,7 @@ def message_of(session: Session, proposal: Proposal, choice: Choice) -> tuple[St
 
 def send(statement: Statement, message: dict[str, Any]) -> Outcome | None:
     """Send a decision to its run; nothing if it was left as a signal, not ruled on yet."""
-    return finished(_sent(statement, message))
+    return sent(_message(statement, message))
 
 
 def what_is_signed(proposal: Proposal, choice: Choice) -> str:
@@ -121,9 +126,12 @@ def what_is_signed(proposal: Proposal, choice: Choice) -> str:
 def decide(session: Session, approval: Approval, choice: Choice, as_json: bool, follows: str = "") -> None:
     """Show what is signed, sign it, send it, and say what the run answered; exit code 1 where it was refused.
 
+    About what has expired nobody is asked: its run may be closed, so the ledger itself rules, and records that it came
+    late.
+
     Args:
         session: the open ledger.
-        approval: what is decided about, pending.
+        approval: what is decided about, pending or expired.
         choice: the decision.
         as_json: whether the answer is for a program.
         follows: what comes of it beyond the approval's new status, once it is accepted.
@@ -133,10 +141,11 @@ def decide(session: Session, approval: Approval, choice: Choice, as_json: bool, 
     if not as_json:
         say(what_is_signed(proposal, choice))
     statement, message = message_of(session, proposal, choice)
-    outcome = send(statement, message)
-    _say_outcome(outcome, statement, as_json, follows)
-    if outcome is not None and outcome.ruling != Ruling.ACCEPTED:
-        raise typer.Exit(1)
+    if approval.status == ApprovalStatus.EXPIRED:
+        outcome, todo = _recorded(session, statement, message), _instead(session, proposal)
+        tell(_answer(statement, outcome, follows)._replace(sent_as="cli", todo=todo), as_json)
+    else:
+        tell(_answer(statement, send(statement, message), follows), as_json)
 
 
 def keep(session: Session, approval: Approval, choice: Choice, out: Path) -> None:
@@ -144,21 +153,51 @@ def keep(session: Session, approval: Approval, choice: Choice, out: Path) -> Non
     proposal = approval.proposal
     require_open_to(session, approval, choice)
     say(what_is_signed(proposal, choice))
-    _, message = message_of(session, proposal, choice)
-    out.write_text(json.dumps(message) + "\n", encoding="utf-8")
-    run = workflow_id(proposal.tenant, proposal.operation)
-    say(f"written to {out}; send it with:")
-    say(f"  {TEMPORAL} workflow signal --workflow-id {run} --name {DECIDE} --input-file {out}")
+    keep_message(_message(*message_of(session, proposal, choice)), out)
+
+
+def _recorded(session: Session, statement: Statement, body: Mapping[str, Any]) -> Outcome:
+    """The ledger's own ruling on a decision that was signed here just now."""
+    from countersign.signing.unsigned import UNSIGNED, unsigned_text
+
+    assurance = _assurance(statement)
+    received = Received(
+        message_id=f"cli:{statement.id}", transport="cli", statement=statement, assurance=assurance, at=now(),
+        token=body["statement"] if assurance == "signed" else unsigned_text(body[UNSIGNED]),
+    )  # fmt: skip
+    return session.ledger.approvals.decide(received, known_person(session, statement.tenant, statement.person))
+
+
+def _instead(session: Session, proposal: Proposal) -> str:
+    """What to do where a decision came too late."""
+    if session.ledger.operations.get(proposal.tenant, proposal.operation).state.terminal:
+        return "this was recorded; to have it done after all, ask again under a new operation id"
+    name = f"{proposal.operation} --tenant {proposal.tenant}"
+    return f"this was recorded; the run is held until somebody takes it over or ends it, see: {STARTER} brief {name}"
+
+
+def _assurance(statement: Statement) -> Assurance:
+    return "signed" if statement.key_id else "namespace-only"
+
+
+def _message(statement: Statement, body: dict[str, Any]) -> Message:
+    return Message(statement.tenant, statement.operation, DECIDE, statement.id, body)
+
+
+def _answer(statement: Statement, outcome: Outcome | None, follows: str) -> Answer:
+    worth = "" if statement.key_id else "; namespace-only: nobody signed it"
+    status = outcome.status.value if outcome is not None and outcome.status else "settled"
+    accepted = f"{outcome.sentence()}; the proposal is {status}{follows}{worth}" if outcome is not None else ""
+    return Answer(statement.decision, statement.id, _assurance(statement), outcome, accepted, "before the deadline")
 
 
 def _statement(session: Session, proposal: Proposal, choice: Choice, key_id: str) -> Statement:
-    comment = choice.comment.encode()
     return Statement(
         installation=session.settings.installation, person=choice.person, key_id=key_id, tenant=proposal.tenant,
         operation=proposal.operation, approval_id=proposal.approval_id, approval_version=proposal.approval_version,
         # From the action itself: what was shown is what is signed, whatever else the ledger says its hash is (G14).
         action_hash=proposal.action.hash(), decision=choice.decision, edited_action=choice.edited_action,
-        comment_hash=session.ledger.documents.put(proposal.tenant, comment) if comment else "",
+        comment_hash=stored_comment(session, proposal.tenant, choice.comment),
         # Until the grant itself is void: the gateway verifies the statement again when it executes.
         issued_at=now(), expires_at=proposal.execute_by, id=new_id(),
     )  # fmt: skip
@@ -183,28 +222,3 @@ def _require_unsigned_taken(session: Session) -> None:
             "the worker too"
         )
     require_loopback(server_address(), settings.ledger_url, load_channels(settings))
-
-
-async def _sent(statement: Statement, message: dict[str, Any]) -> Outcome | None:
-    from countersign.cli.temporal_run import send_decision
-    from countersign.temporal_client import connect
-
-    return await send_decision(await connect(), statement.tenant, statement.operation, statement.id, message)
-
-
-def _say_outcome(outcome: Outcome | None, statement: Statement, as_json: bool, follows: str) -> None:
-    if as_json:
-        say_json({
-            "decision": statement.decision, "statement_id": statement.id,
-            "assurance": "signed" if statement.key_id else "namespace-only",
-            "sent_as": "update" if outcome else "signal",
-            "outcome": outcome.model_dump(mode="json") if outcome else None,
-        })  # fmt: skip
-    elif outcome is None:
-        say("sent as signal; not ruled on yet: no worker answers. It counts if one rules on it before the deadline.")
-    elif outcome.ruling != Ruling.ACCEPTED:
-        complain(f"refused: {outcome.sentence()}")
-    else:
-        status = outcome.status.value if outcome.status else "settled"
-        worth = "" if statement.key_id else "; namespace-only: nobody signed it"
-        say(f"{outcome.sentence()}; the proposal is {status}{follows}{worth}")

@@ -18,7 +18,7 @@ from countersign.cli.session import Session, key_path, now, opened
 from countersign.cli.show import whole_review
 from countersign.cli.start import start_operation
 from countersign.domain.errors import InputRefused, Unavailable
-from countersign.domain.policy import DecisionKind
+from countersign.domain.need import DecisionKind
 from countersign.domain.proposal import Approval
 from countersign.domain.state import State
 from countersign.settings import ROOT

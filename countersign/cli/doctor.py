@@ -44,8 +44,8 @@ def doctor(
 ) -> None:
     """Check all that a run needs, and say what to do.
 
-    Policy files, keys, disk, profile, ledger, audit, persons, policies in force, alarms, Temporal server, search
-    attributes, workers.
+    Policy files, addresses of notices, keys, disk, profile, ledger, audit, persons, policies in force, alarms, notices
+    that did not arrive, freezes, Temporal server, search attributes, workers.
     """
     checks = list(examined(load_settings(), fix))
     if as_json:
@@ -59,6 +59,7 @@ def doctor(
 def examined(settings: Settings, fix: bool) -> Iterator[Check]:
     """All checks, each done whatever the others say."""
     yield _checked("policy, rubric, channels", lambda: _files(settings))
+    yield _checked("notifications", lambda: _notifications(settings))
     yield _checked("installation key", lambda: _installation_key(settings))
     yield _checked("evidence folder", lambda: _folder(settings))
     yield _checked("profile", lambda: _profile(settings))
@@ -83,6 +84,15 @@ def _files(settings: Settings) -> str:
     policies, rubric, channels = load_policies(settings), load_rubric(settings), load_channels(settings)
     named = [*(policy.label() for policy in policies.values()), rubric.label()]
     return f"{', '.join(label.partition('@')[0] for label in named)}; channels {', '.join(channels)}"
+
+
+def _notifications(settings: Settings) -> str:
+    from countersign.bootstrap import load_notifications
+
+    addresses = load_notifications(settings)
+    if not addresses:
+        return "no addresses: people are told nothing, and look for themselves (inbox)"
+    return f"addresses {', '.join(addresses)}"
 
 
 def _installation_key(settings: Settings) -> str:
@@ -165,6 +175,8 @@ def _tenants(session: Session) -> Iterator[Check]:
         yield _checked(f"set-up of {tenant}", partial(tenant_checks.governed, session, tenant))
         yield _checked(f"policies of {tenant}", partial(tenant_checks.in_force, session, tenant))
         yield _checked(f"alarms of {tenant}", partial(tenant_checks.alarms, session, tenant))
+        yield _checked(f"notices of {tenant}", partial(tenant_checks.delivered, session, tenant))
+        yield _checked(f"freezes of {tenant}", partial(tenant_checks.flowing, session, tenant))
 
 
 async def _of_server(fix: bool) -> list[Check]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -15,9 +16,10 @@ from countersign.cases.case import Submission
 from countersign.cli import options
 from countersign.cli.arguments import assigned, from_editor
 from countersign.cli.decide import OutFile, sign
-from countersign.cli.decision_message import Choice, decide, keep, pending, require_accepted, require_open_to
+from countersign.cli.decision_message import Choice, decide, keep, pending, pending_or_expired, require_open_to
 from countersign.cli.rendering import difference_lines, escaped_lines, fields, say, warn
 from countersign.cli.session import Session, known_person, now, opened
+from countersign.cli.signed_message import require_accepted
 from countersign.domain import edit as edits
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.decision import may_edit
@@ -25,7 +27,7 @@ from countersign.domain.differences import Difference, differences, facts, line_
 from countersign.domain.directory import Person
 from countersign.domain.edit import Edit
 from countersign.domain.errors import InputRefused
-from countersign.domain.policy import unmet
+from countersign.domain.need import Approver, unmet
 from countersign.domain.proposal import Approval, Proposal
 
 Assignments = Annotated[
@@ -77,7 +79,7 @@ def edit(
         raise InputRefused("--json: nobody can be shown the difference; give --yes too")
     with opened() as session:
         choice = Choice("edit", person, comment, key, unsigned=unsigned)
-        edited = edit_of(session, tenant, operation, choice, assignments or [])
+        edited = edit_of(session, pending_or_expired(session, tenant, operation), choice, assignments or [])
         if not as_json:
             say(edit_text(edited))
         _warn_of_live(edited)
@@ -99,31 +101,32 @@ def sign_edit(
     """Sign an edit of the pending proposal into a file; the edited action is put into the ledger."""
     with opened() as session:
         choice = Choice("edit", person, comment, key)
-        edited = edit_of(session, tenant, operation, choice, assignments or [])
+        edited = edit_of(session, pending(session, tenant, operation), choice, assignments or [])
         say(edit_text(edited))
         _warn_of_live(edited)
         keep(session, edited.approval, _naming(session, edited, choice), out)
 
 
-def edit_of(session: Session, tenant: str, operation: str, choice: Choice, assignments: Sequence[str]) -> Edited:
+def edit_of(session: Session, approval: Approval, choice: Choice, assignments: Sequence[str]) -> Edited:
     """The edited action, worked out and ruled on as the run will do it.
 
     Raises:
         InputRefused: an assignment or an argument of the wrong form, or an edit that would be refused, with the reason;
             for whoever may edit nothing here before their editor is opened.
-        NotFound: no such proposal, person or key.
+        NotFound: no such person or key.
         DeniedByPolicy: no policy is in force for it, or its own does not allow the edited action.
     """
     from countersign.bootstrap import cases
     from countersign.cases.editing import worked_out
 
-    approval = pending(session, tenant, operation)
+    tenant, operation = approval.proposal.tenant, approval.proposal.operation
     require_open_to(session, approval, choice)
     with _arguments(approval.proposal.action.args, assignments) as args:
         edit, made = worked_out(session.ledger, cases(session.settings, session.ledger), approval, args, now())
         person = known_person(session, tenant, choice.person)
-        used = session.ledger.approvals.approved_by(person, edit.action, now())
-        require_accepted(approval.proposal, "edit", may_edit(edit, person, approval, used))
+        at = now()
+        used = session.ledger.approvals.approved_by(person, edit.action, at)
+        require_accepted(operation, "edit", may_edit(edit, person, approval, at, used))
     return _compared(session, approval, person, edit, made)
 
 
@@ -158,7 +161,7 @@ def _compared(session: Session, approval: Approval, editor: Person, edit: Edit, 
         approval=approval,
         edit=edit,
         counts=counts,
-        granted=not needs or (counts and not unmet(needs, {editor.id: editor})),
+        granted=not needs or (counts and not unmet(needs, {editor.id: Approver(editor, timedelta(0))})),
         action_changes=_action_changes(proposal, edit),
         document_changes=line_differences(_text(before), _text(made.document)),
         live=made.live,

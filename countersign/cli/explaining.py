@@ -12,15 +12,17 @@ from countersign.cases.assessing import pinned_policy
 from countersign.cli.reasons import ANSWERS, Reason, answered, asked_for, in_words
 from countersign.cli.rendering import fields
 from countersign.cli.session import Session, now
-from countersign.cli.standing import broken_glass, counted, missing
+from countersign.cli.standing import asked_of, broken_glass, counted, missing, next_tick, tick_line
 from countersign.domain.decision import Ruling, may
-from countersign.domain.policy import Need, Policy, assess
+from countersign.domain.need import Need, Tick
+from countersign.domain.policy import Policy, assess
 from countersign.domain.proposal import Approval, ApprovalStatus
 
 
 def explanation(session: Session, approval: Approval) -> dict[str, Any]:
     """All that `policy explain` tells about a proposal, as its JSON document."""
-    proposal = approval.proposal
+    proposal, at = approval.proposal, now()
+    tick = next_tick(approval, at)
     pinned = pinned_policy(session.ledger, approval.proposal)
     today = session.ledger.directory.policies(proposal.tenant).get(proposal.case)
     return {
@@ -33,6 +35,8 @@ def explanation(session: Session, approval: Approval) -> dict[str, Any]:
         "also_needed_today": [asked_for(need) for need in _stricter(today, approval)],
         "approved": sorted(counted(session, approval)),
         "missing": [asked_for(need) for need in missing(session, approval)],
+        "asked_now": [asked_of(need, proposal, at) for need in missing(session, approval)],
+        "next_tick": tick._asdict() if tick else None,
         "break_glass": broken_glass(approval),
         **_deciders(session, approval),
     }  # fmt: skip
@@ -54,7 +58,7 @@ def _deciders(session: Session, approval: Approval) -> dict[str, Any]:
     moment, able, others = now(), [], []
     for name, person in session.ledger.directory.persons(approval.proposal.tenant).items():
         used = session.ledger.approvals.approved_by(person, approval.proposal.action, moment)
-        outcome = may("approve", person, approval, used)
+        outcome = may("approve", person, approval, moment, used)
         if outcome.ruling != Ruling.ACCEPTED:
             others.append({"person": name, "why": outcome.sentence()})
         elif not person.has_good_key(moment):
@@ -79,6 +83,8 @@ def explanation_text(explained: Mapping[str, Any]) -> str:
           for need in explained["also_needed_today"]),
         ("approved by", ", ".join(explained["approved"])),
         *(("missing", need) for need in explained["missing"]),
+        *(("asked now", need) for need in explained["asked_now"]),
+        ("next", tick_line(Tick(**explained["next_tick"])) if explained["next_tick"] else ""),
         ("break glass", explained["break_glass"]),
         ("can approve", _able(explained)),
         *others,

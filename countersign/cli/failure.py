@@ -5,6 +5,7 @@ Apart from the commands, because each of them that tells how a run stands has to
 
 from __future__ import annotations
 
+from countersign.cli.rendering import STARTER
 from countersign.cli.session import Session
 from countersign.domain.audit import AuditRecord
 from countersign.domain.operation import Operation
@@ -28,3 +29,19 @@ def failure_of(session: Session, operation: Operation) -> str:
     records = session.ledger.audit.records(operation.tenant, operation.operation)
     sentences = [sentence_of(session, record) for record in records if record.type == STEP_FAILED]
     return sentences[-1] if sentences else ""
+
+
+def refusal_of(session: Session, operation: Operation) -> str:
+    """Why what a person in control asked for last was refused, by the run's reason; empty if it was not."""
+    if operation.state != State.HUMAN_TAKEOVER:
+        return ""
+    records = session.ledger.audit.records(operation.tenant, operation.operation)
+    failed = [
+        one
+        for one in records
+        if one.type == STEP_FAILED and one.detail.get("code") == operation.reason.partition(":")[0]
+    ]
+    if not failed:
+        return ""
+    name = f"{operation.operation} --tenant {operation.tenant}"
+    return f"what was asked for last: {sentence_of(session, failed[-1])}; all of it: {STARTER} brief {name}"

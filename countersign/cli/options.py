@@ -26,6 +26,11 @@ def _name(param: typer.CallbackParam, value: str | None) -> str | None:
         raise InputRefused(f"{param.name}: {refused.message}") from None
 
 
+def checked(param: typer.CallbackParam, value: str | None) -> str | None:
+    """A person or operation that an option names, as a legal id; InputRefused otherwise."""
+    return _name(param, value)
+
+
 def names(param: typer.CallbackParam, value: list[str]) -> list[str]:
     """Each of several persons or operations as a legal id; InputRefused otherwise."""
     return [str(_name(param, one)) for one in value]
@@ -76,6 +81,12 @@ Reason = Annotated[
     str, typer.Option("--reason", callback=_reason, metavar="TEXT", help="Why; shown to whoever decides about it.")
 ]
 Comment = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Kept in the ledger; its hash is signed.")]
+Version = Annotated[
+    int,
+    typer.Option(
+        "--version", min=0, max=1_000_000, metavar="N", help="Which draft version; 0 where nothing is drafted."
+    ),
+]
 Unsigned = Annotated[
     bool, typer.Option("--unsigned", help="Without a signature: for trials in the profile `dev`; namespace-only.")
 ]

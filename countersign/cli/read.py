@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import operator
 import time
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from countersign.cli import options
-from countersign.cli.failure import failure_of, sentence_of
+from countersign.cli.failure import failure_of, refusal_of, sentence_of
 from countersign.cli.live import Live, look
 from countersign.cli.rendering import detail, fields, moment, say, say_json, table, visible_line, warn
-from countersign.cli.session import Session, finished, opened, require_tenant
-from countersign.cli.standing import broken_glass, effect, waits_for
+from countersign.cli.session import Session, finished, now, opened, require_tenant
+from countersign.cli.situation import RunNow, is_drafted, run_now
+from countersign.cli.standing import (
+    broken_glass,
+    control_now,
+    effect,
+    ended_as,
+    good_until,
+    next_tick,
+    tick_line,
+    time_left,
+    waits_for,
+)
 from countersign.domain.audit import AuditRecord
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
-from countersign.domain.proposal import Approval
+from countersign.domain.proposal import Approval, ApprovalStatus
 from countersign.domain.state import State
 
 EXIT_CODES = {
@@ -50,26 +63,27 @@ def list_operations(tenant: options.Tenant, as_json: options.AsJson = False) -> 
 def status(operation: options.OperationArgument, tenant: options.Tenant, as_json: options.AsJson = False) -> None:
     """Show where a run stands, and what it waits for."""
     with opened() as session:
-        stored = session.ledger.operations.get(tenant, operation)
-        approval = session.ledger.approvals.current(tenant, operation)
-        void = _void_reason(session, approval)
-        execution = session.ledger.executions.get(tenant, operation)
-        waiting = waits_for(session, stored.state, approval)
-        failure = failure_of(session, stored)
-    live = finished(look(stored))
+        run, at = run_now(session, tenant, operation), now()
+        void = _void_reason(session, run.approval)
+        waiting = waits_for(session, run, at)
+        failure, refusal = failure_of(session, run.operation), refusal_of(session, run.operation)
+        in_control = control_now(run, drafted=is_drafted(session, run))
+    live = finished(look(run.operation))
     if as_json:
         say_json({
-            **_operation_json(stored),
+            **_operation_json(run.operation),
             "failure": failure,
             "waits_for": waiting,
-            "proposal": _approval_json(approval, void) if approval else None,
-            "execution": execution.model_dump(mode="json") if execution else None,
+            "control": run.control.model_dump(mode="json"),
+            "escalation": run.escalation.model_dump(mode="json") if run.escalation else None,
+            "proposal": _approval_json(run.approval, void, at) if run.approval else None,
+            "execution": run.execution.model_dump(mode="json") if run.execution else None,
             "temporal": live.model_dump(mode="json"),
         })  # fmt: skip
         return
     say(fields([
-        *_operation_lines(stored), ("failure", failure), ("waits for", waiting),
-        *_approval_lines(approval, void), *_live_lines(live),
+        *_operation_lines(run.operation), ("failure", failure), ("refused", refusal), ("waits for", waiting),
+        *_control_lines(run, in_control), *_approval_lines(run.approval, void, at), *_live_lines(live),
     ]))  # fmt: skip
 
 
@@ -102,19 +116,19 @@ def wait(
     limit = None if timeout is None else options.period("--timeout", timeout, "90s").total_seconds()
     with opened() as session:
         stored = _waited(session, tenant, operation, limit, until, quiet=as_json)
-        execution = session.ledger.executions.get(tenant, operation)
-        approval = session.ledger.approvals.current(tenant, operation)
-        waiting = waits_for(session, stored.state, approval)
+        run = run_now(session, tenant, operation)._replace(operation=stored)
+        waiting = waits_for(session, run, now())
         failure = failure_of(session, stored)
     code = 0 if stored.state == until else EXIT_CODES.get(stored.state, TIMED_OUT)
     if as_json:
-        told = execution.model_dump(mode="json") if execution else None
+        told = run.execution.model_dump(mode="json") if run.execution else None
         say_json({**_operation_json(stored), "failure": failure, "waits_for": waiting, "execution": told})
     elif code == TIMED_OUT:
         say(f"time is up; waits for: {waiting}")
         _noted(stored, "")
     else:
-        for name, value in [*([("failure", failure)] if failure else []), *effect(execution, approval)]:
+        told_of = [("ended", ended_as(stored)), ("failure", failure), *effect(run.execution, run.approval)]
+        for name, value in filter(operator.itemgetter(1), told_of):
             say(f"{name}: {visible_line(value)}")
     raise typer.Exit(code)
 
@@ -166,12 +180,14 @@ def _void_reason(session: Session, approval: Approval | None) -> str:
     return session.ledger.approvals.void_reason(approval.proposal.tenant, approval.proposal.approval_id)
 
 
-def _approval_json(approval: Approval, void: str) -> dict[str, Any]:
-    proposal = approval.proposal
+def _approval_json(approval: Approval, void: str, at: datetime) -> dict[str, Any]:
+    proposal, tick = approval.proposal, next_tick(approval, at)
     return {
         "approval_id": proposal.approval_id, "approval_version": proposal.approval_version,
         "status": approval.status, "action_hash": proposal.action_hash, "deadline": proposal.deadline,
-        "roles": [need.role for need in proposal.assessment.needs],
+        "good_until": good_until(approval),
+        "roles": [*proposal.asked(at)] if approval.status == ApprovalStatus.PENDING else [],
+        "next_tick": tick._asdict() if tick else None,
         "votes": [
             {"person": vote.person, "decision": vote.decision, "assurance": vote.assurance} for vote in approval.votes
         ],
@@ -189,11 +205,21 @@ def _operation_lines(operation: Operation) -> list[tuple[str, str]]:
         ("operation", f"{operation.operation} ({operation.case}, asked by {operation.requester})"),
         ("state", operation.state),
         ("reason", operation.reason),
+        ("ended", ended_as(operation)),
         ("registered", moment(operation.registered_at)),
     ]
 
 
-def _approval_lines(approval: Approval | None, void: str) -> list[tuple[str, str]]:
+def _control_lines(run: RunNow, in_control: str) -> list[tuple[str, str]]:
+    escalation = run.escalation
+    raised = [] if escalation is None else [
+        ("escalated", f"{escalation.reason.value} ({escalation.code}), {escalation.severity.value}"),
+        ("suggested", escalation.suggested_action),
+    ]  # fmt: skip
+    return [("in control", in_control), *raised]
+
+
+def _approval_lines(approval: Approval | None, void: str, at: datetime) -> list[tuple[str, str]]:
     if approval is None:
         return []
     proposal = approval.proposal
@@ -205,7 +231,8 @@ def _approval_lines(approval: Approval | None, void: str) -> list[tuple[str, str
         ("break glass", broken_glass(approval)),
         ("asked again", proposal.asked_again),
         ("void", void),
-        ("deadline", moment(proposal.deadline)),
+        ("next", tick_line(next_tick(approval, at))),
+        time_left(approval),
     ]
 
 

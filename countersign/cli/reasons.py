@@ -5,7 +5,7 @@ Apart from the commands that show it: what counts is `domain.policy`; this only 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, get_args
 
 from pydantic import TypeAdapter
@@ -13,7 +13,8 @@ from pydantic import TypeAdapter
 from countersign.domain.action import Action, FactName
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.money import Amount
-from countersign.domain.policy import AmountCondition, Answer, Assessment, Need, Policy, Rule, Spent, assess
+from countersign.domain.need import Need
+from countersign.domain.policy import AmountCondition, Answer, Assessment, Policy, Rule, Spent, assess
 from countersign.domain.values import Value
 
 NOTHING = sha256_hex(b"")
@@ -82,10 +83,21 @@ def answered(policy: Policy, action: Action, spent: Iterable[Spent]) -> Answered
 
 
 def asked_for(need: Need) -> str:
-    """A need in words: `1 of role reviewer, who can approve, edit, reject, within 72h`."""
+    """A need in words: `1 of role reviewer, who can approve, edit, reject, within 72h`, with its ladder."""
     distinct = ", nobody of whom counts for another need" if need.distinct else ""
     can = ", ".join(need.decisions)
-    return f"{need}, who can {can}, within {need.decide_within}{distinct}"
+    return f"{need}, who can {can}, within {need.decide_within}{distinct}{''.join(_steps(need))}"
+
+
+def _steps(need: Need) -> Iterator[str]:
+    ladder = need.ladder
+    if ladder.remind:
+        yield f"; reminded after {', '.join(ladder.remind)}"
+    for tier in ladder.tiers:
+        extends = f", who have {tier.extends} at the least" if tier.extends is not None else ""
+        yield f"; after {tier.after} role {tier.role} too, who can {', '.join(tier.decisions)}{extends}"
+    if ladder.then == "freeze":
+        yield "; held at the deadline, until somebody takes it over or ends it"
 
 
 def in_words(reason: Reason) -> str:

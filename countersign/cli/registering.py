@@ -15,8 +15,8 @@ from countersign.domain.errors import InputRefused, NotAuthorised, NotFound, Una
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation, RequestStatement
 
-Run = Literal["started", "already running", "finished"]
-"""What this call found or did: the run started by it, one that goes on, or an operation that has its end."""
+Run = Literal["started", "already running", "finished", "not started"]
+"""What this call found or did: the run started by it, one that goes on, an operation that has its end, or no run."""
 
 
 class Intent(NamedTuple):
@@ -69,13 +69,19 @@ def derived_id(prefix: str, document: bytes) -> str:
 
 
 def register_and_start(session: Session, intent: Intent, key: SigningKey) -> Started:
-    """End the tenant's first set-up where it is open, sign and register the request, start the run.
+    """Register a request and start its run; raises what `register` and `see_running` raise."""
+    registered = register(session, intent, key)
+    run, warnings = see_running(registered.operation)
+    current = session.ledger.operations.get(intent.tenant, intent.operation)
+    return registered._replace(operation=current, run=run, warnings=warnings)
+
+
+def register(session: Session, intent: Intent, key: SigningKey) -> Started:
+    """End the tenant's first set-up where it is open, sign and register the request; its run is not started.
 
     Raises:
         InputRefused: the first set-up cannot end yet, since nobody could change the directory afterwards.
         Conflict: the operation id stands for another request already.
-        Unavailable: no Temporal server, or one without our search attributes; the registration then stays, and the
-            same start again goes on from it.
     """
     closed = _set_up_closed(session, intent.tenant)
     unsigned = Operation(
@@ -89,13 +95,16 @@ def register_and_start(session: Session, intent: Intent, key: SigningKey) -> Sta
     )
     signed = unsigned.model_copy(update={"statement": _signed(session, unsigned, key)})
     registered = session.ledger.operations.register(signed)
-    run, warnings = see_running(registered)
-    current = session.ledger.operations.get(registered.tenant, registered.operation)
-    return Started(current, registered.statement == signed.statement, run, warnings, closed)
+    return Started(registered, registered.statement == signed.statement, "not started", [], closed)
 
 
 def see_running(operation: Operation) -> tuple[Run, list[str]]:
-    """See that the operation's run goes on, and what keeps it from that; whatever fails leaves it registered."""
+    """See that the operation's run goes on, and what keeps it from that.
+
+    Raises:
+        Unavailable: no Temporal server, or one without our search attributes; the registration then stays, and the
+            same start again goes on from it.
+    """
     # The ledger remembers an end for longer than Temporal keeps a closed run's id from being used again.
     if operation.state.terminal:
         return "finished", []

@@ -16,14 +16,16 @@ from countersign.cli.rendering import STARTER, document
 from countersign.cli.review_votes import CastVote, cast_votes, comment_of, why_not
 from countersign.cli.review_warnings import known_names, warnings
 from countersign.cli.session import Session, known_person, now
+from countersign.cli.situation import is_drafted, run_now
 from countersign.cli.staffing import idle_roles
+from countersign.cli.standing import control_now, next_tick, tick_line
 from countersign.domain.administration import ADMINISTRATION, Change
 from countersign.domain.audit import AuditRecord
 from countersign.domain.authority_differences import authority_differences
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import may
 from countersign.domain.differences import Difference, differences, facts, line_differences
-from countersign.domain.directory import Person
+from countersign.domain.directory import Person, Role
 from countersign.domain.errors import Conflict
 from countersign.domain.identity import workflow_id
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, StatementKind
@@ -71,6 +73,14 @@ class Review(Value):
     """The same against what lies at the target now; empty if nothing lies there, or the very same."""
     authority_changes: tuple[Difference, ...]
     """Person by person, or rule by rule, where the action changes who may do what."""
+    control: str
+    """Who is in control of the run, and since when."""
+    asked_now: tuple[Role, ...]
+    """The roles that are asked by now."""
+    decisions_now: tuple[StatementKind, ...]
+    """What anybody may decide by now."""
+    next_tick: str
+    """When people are reminded, or further ones asked, next; empty if there is nothing more before the deadline."""
     person: str
     """For whom the options are; empty if nobody was named."""
     options: tuple[Option, ...]
@@ -95,6 +105,7 @@ def review_of(session: Session, approval: Approval, view: Mapping[str, Any], per
     every = session.ledger.approvals.of_operation(proposal.tenant, proposal.operation)
     persons = session.ledger.directory.persons(proposal.tenant)
     before = _before(approval, every)
+    run, pending = run_now(session, proposal.tenant, proposal.operation), approval.status == ApprovalStatus.PENDING
     return Review(
         workflow_id=workflow_id(proposal.tenant, proposal.operation),
         run_id=str(opened.detail["run_id"]),
@@ -108,6 +119,10 @@ def review_of(session: Session, approval: Approval, view: Mapping[str, Any], per
         document_changes=_document_changes(session, before, view["document"]),
         live_changes=line_differences(view["live"], view["document"]) if view["live"] is not None else (),
         authority_changes=_authority_changes(proposal, view, moment),
+        control=control_now(run, drafted=is_drafted(session, run)),
+        asked_now=proposal.asked(moment) if pending else (),
+        decisions_now=tuple(sorted(proposal.offered(moment))) if pending else (),
+        next_tick=tick_line(next_tick(approval, moment)),
         person=person,
         options=_options(session, approval, person, moment) if person else (),
         versions=tuple(_version(session, one, persons, moment) for one in every),
@@ -184,12 +199,8 @@ def _options(session: Session, approval: Approval, name: str, moment: datetime) 
     for_anyone = _closed(approval, moment) or _keyless(session, person, moment)
     # An answer to a question, which a proposal is not: no command gives one.
     kinds = [kind for kind in get_args(StatementKind) if kind != "respond"]
-    return tuple(_option(kind, person, approval, used, for_anyone) for kind in kinds)
-
-
-def _option(kind: StatementKind, person: Person, approval: Approval, used: int, for_anyone: str) -> Option:
-    why = for_anyone or why_not(may(kind, person, approval, used))
-    return Option(decision=kind, allowed=not why, why=why)
+    whys = {kind: for_anyone or why_not(may(kind, person, approval, moment, used)) for kind in kinds}
+    return tuple(Option(decision=kind, allowed=not why, why=why) for kind, why in whys.items())
 
 
 def _closed(approval: Approval, moment: datetime) -> str:

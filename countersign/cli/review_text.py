@@ -15,14 +15,15 @@ from countersign.domain.decision import break_glass_needs
 from countersign.domain.differences import facts
 from countersign.domain.draft import Claim
 from countersign.domain.money import Amount
-from countersign.domain.policy import Need
-from countersign.domain.proposal import Proposal
+from countersign.domain.need import Need
+from countersign.domain.proposal import ApprovalStatus, Proposal
 from countersign.domain.rubric import CriterionResult
 
 BUSINESS_NAMES = {
     "publish_report": "publish a report",
     "change_directory": "change who may do what: persons, roles, limits, keys",
     "change_policy": "put a policy in force",
+    "unfreeze_effects": "lift a freeze, so that what it held can happen",
 }
 """What a tool does, in the words of those who are asked."""
 
@@ -73,7 +74,7 @@ def _proposal_lines(proposal: Proposal, review: Review) -> list[tuple[str, str]]
         ("summary", proposal.summary),
         ("reason", proposal.reason),
         ("requester", f"{proposal.requester} (may not decide)"),
-        *[("edited by", f"{author} (an author: may not approve it beside the edit)") for author in proposal.authors],
+        *[("author", f"{author} (may not approve it beside an edit of theirs)") for author in proposal.authors],
         ("asked again", proposal.asked_again),
         *[("evidence", reference) for reference in proposal.evidence],
         ("draft", f"version {proposal.draft_version}" if proposal.draft_version else "none"),
@@ -82,6 +83,9 @@ def _proposal_lines(proposal: Proposal, review: Review) -> list[tuple[str, str]]
         ("models", proposal.model_version),
         *_rule_lines(proposal),
         ("proposed", moment(proposal.proposed_at)),
+        ("in control", review.control),
+        ("asked now", ", ".join(review.asked_now)),
+        ("next", review.next_tick),
         ("deadline", moment(proposal.deadline)),
         ("execute by", moment(proposal.execute_by)),
         ("action hash", proposal.action_hash),
@@ -119,7 +123,8 @@ def _spent_lines(proposal: Proposal) -> list[tuple[str, str]]:
 
 
 def _need_text(need: Need) -> str:
-    return f"{need}{', who count for no other need' if need.distinct else ''}"
+    later = "".join(f", after {tier.after} role {tier.role} too" for tier in need.ladder.tiers)
+    return f"{need}{', who count for no other need' if need.distinct else ''}{later}"
 
 
 def _action_lines(proposal: Proposal) -> list[tuple[str, str]]:
@@ -155,13 +160,20 @@ def _claim_text(claim: Claim) -> str:
 
 def _decision_lines(proposal: Proposal, review: Review) -> list[str]:
     if not review.person:
-        roles = ", ".join(dict.fromkeys(need.role for need in proposal.assessment.needs))
+        roles, kinds = ", ".join(review.asked_now), ", ".join(review.decisions_now)
         glass = "".join(f"; in an emergency {_need_text(need)}" for need in break_glass_needs(proposal))
-        kinds = ", ".join(sorted(proposal.decisions))
-        return [f"  {kinds} by {roles}{glass}; see what you may do with --as PERSON" if kinds else "  nobody: by rule"]
+        open_now = f"{kinds} by {roles}{glass}; see what you may do with --as PERSON"
+        return [f"  {open_now if kinds else _nobody(review)}"]
     width = max(len(one.decision) for one in review.options)
     said = ((one.decision.replace("_", " "), "yes" if one.allowed else f"no: {one.why}") for one in review.options)
     return [f"  {name:<{width}}  {visible_line(answer)}" for name, answer in said]
+
+
+def _nobody(review: Review) -> str:
+    """Why nobody is asked about the latest version."""
+    status = review.versions[-1].status
+    by_rule = status in (ApprovalStatus.GRANTED, ApprovalStatus.CONSUMED) and not review.versions[-1].votes
+    return "nobody: by rule" if by_rule else f"nobody any more: the proposal is {status.value}"
 
 
 def _rejection_lines(proposal: Proposal, review: Review) -> list[str]:

@@ -94,7 +94,8 @@ def _lost(session: Session, vote: Vote, approval: Approval, moment: datetime, pe
     except StatementRefused as refused:
         return refused.message
     others = approval.model_copy(update={"votes": tuple(one for one in approval.votes if one.person != vote.person)})
-    now = may(vote.decision, voter, others)
+    # As of when it was recorded: by now further lines of people may be asked, who were not then.
+    now = may(vote.decision, voter, others, vote.decided_at)
     return why_not(now) if now.ruling in _PERSONAL else _beyond(session, vote, voter, approval, moment)
 
 

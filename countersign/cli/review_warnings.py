@@ -52,7 +52,17 @@ def warnings(proposal: Proposal, view: Mapping[str, Any], known: Known) -> tuple
     """A sentence for each thing that could deceive, naming the place."""
     texts = {**facts(proposal.model_dump(mode="json")), **facts({"claims": view["claims"]})}
     shown = {**texts, "document": view["document"], "live": view["live"] or ""}
-    return tuple(dict.fromkeys([*_unseen(shown), *_padded(texts), *_mixed(texts), *_alike(proposal, known)]))
+    return tuple(
+        dict.fromkeys(
+            [*_escalated(proposal), *_unseen(shown), *_padded(texts), *_mixed(texts), *_alike(proposal, known)]
+        )
+    )
+
+
+def _escalated(proposal: Proposal) -> Iterator[str]:
+    """What was wrong with the run before people stepped in: nothing of a later version shows it."""
+    for reason in proposal.brought_before_people:
+        yield f"before this the run was brought before people as {reason.value}; read why: brief {proposal.operation}"
 
 
 def _unseen(texts: Mapping[str, str]) -> Iterator[str]:

@@ -6,19 +6,20 @@ against the hashes again here, so that a reviewer need not trust the worker that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from countersign.cli import options
 from countersign.cli.failure import failure_of
-from countersign.cli.rendering import document, fields, moment, say, say_json
+from countersign.cli.rendering import document, fields, say, say_json
 from countersign.cli.review import review_of, reviewers_view
 from countersign.cli.review_text import review_text, vote_line
 from countersign.cli.review_votes import CastVote, cast_votes
 from countersign.cli.session import Session, now, opened
-from countersign.cli.standing import effect
+from countersign.cli.standing import effect, time_left
+from countersign.cli.successors import predecessors_of, successor_of
 from countersign.domain.execution import Execution
 from countersign.domain.operation import Operation
 from countersign.domain.proposal import Approval
@@ -40,17 +41,20 @@ def show(
         request = document(session.ledger.documents, tenant, stored.request_hash)
         votes = _votes(session, approval)
         failure = failure_of(session, stored)
+        after, instead_of = successor_of(session, tenant, operation), predecessors_of(session, stored)
         view = reviewers_view(session, approval) if reviewing and approval is not None else None
         facts = review_of(session, approval, view, person or "") if approval is not None and view is not None else None
     if as_json:
         say_json({
-            "operation": stored.model_dump(mode="json"), "failure": failure, "request": request,
+            "operation": stored.model_dump(mode="json"), "failure": failure,
+            "superseded_by": after, "supersedes": instead_of, "request": request,
             "approval": _approval_json(approval, votes) if approval else None,
             "execution": execution.model_dump(mode="json") if execution else None, "view": view,
             "review": facts.model_dump(mode="json") if facts else None,
         })  # fmt: skip
         return
-    say(_overview(stored, failure, request, approval, votes, execution))
+    others = [("superseded by", after), ("supersedes", ", ".join(instead_of))]
+    say(_overview(stored, others, failure, request, approval, votes, execution))
     if approval is not None and view is not None and facts is not None:
         say(review_text(approval.proposal, view, facts))
 
@@ -77,6 +81,7 @@ def _approval_json(approval: Approval, votes: tuple[CastVote, ...]) -> dict[str,
 
 def _overview(
     operation: Operation,
+    others: Sequence[tuple[str, str]],
     failure: str,
     request: Mapping[str, Any],
     approval: Approval | None,
@@ -86,6 +91,7 @@ def _overview(
     return fields([
         ("operation", f"{operation.operation} ({operation.case})"),
         ("state", f"{operation.state} {operation.reason}".rstrip()),
+        *others,
         ("failure", failure),
         ("requester", operation.requester),
         *_request_lines(request),
@@ -112,7 +118,7 @@ def _approval_overview(approval: Approval, votes: tuple[CastVote, ...]) -> list[
         ("proposal", f"{proposal.summary}: {approval.status.value}"),
         ("asked again", proposal.asked_again),
         ("action hash", proposal.action_hash),
-        ("deadline", moment(proposal.deadline)),
+        time_left(approval),
         *[line for vote in votes for line in (("vote", vote_line(vote)), ("comment", vote.comment))],
     ]
 

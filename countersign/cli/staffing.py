@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from countersign.cli.rendering import STARTER
-from countersign.domain.administration import Authority, DirectoryChange, PolicyChange
+from countersign.domain.administration import Authority, Change, PolicyChange, UnfreezeChange
+from countersign.domain.control import OPERATOR
 from countersign.domain.directory import Person
 from countersign.domain.errors import NotFound
 from countersign.domain.policy import Policy
@@ -37,7 +38,7 @@ def manned(persons: Mapping[str, Person], policies: Iterable[Policy], tenant: st
     return "; ".join(f"{role} {', '.join(names)}" for role, names in able.items())
 
 
-def idle_roles(change: DirectoryChange | PolicyChange, authority: Authority, moment: datetime) -> Iterator[str]:
+def idle_roles(change: Change, authority: Authority, moment: datetime) -> Iterator[str]:
     """A sentence for each role in a change that lets nobody do anything: no policy names it, or nobody can act in it.
 
     Mostly a misspelt one; a warning and no refusal, since the other half may well be asked for next.
@@ -49,8 +50,11 @@ def idle_roles(change: DirectoryChange | PolicyChange, authority: Authority, mom
             policy = change.policy.policy
             yield f"policy {policy} names role {role}, which nobody with a good key holds in tenant {authority.tenant}"
         return
+    if isinstance(change, UnfreezeChange):
+        return
     named = _needed(authority.policies.values())
-    for role in sorted({role for entry in change.persons for role in entry.standing.roles} - set(named)):
+    given = {role for entry in change.persons for role in entry.standing.roles}
+    for role in sorted(given - {*named, OPERATOR}):
         yield f"no policy in tenant {authority.tenant} names role {role}; the roles they name: {', '.join(named)}"
 
 
@@ -62,8 +66,14 @@ def _needed(policies: Iterable[Policy]) -> dict[str, int]:
         for need in (rule.need for rule in policy.rules):
             if need is not None:
                 needed[need.role] = max(need.approvals, needed.get(need.role, 0))
+                for tier in need.ladder.tiers:
+                    needed.setdefault(tier.role, 1)
         if (glass := policy.terms.break_glass) is not None:
             needed[glass.role] = max(glass.approvals, needed.get(glass.role, 0))
+        if policy.takeover is not None:
+            needed.setdefault(policy.takeover.role, 1)
+        for route in policy.escalations.values():
+            needed.setdefault(route.role, 1)
     return dict(sorted(needed.items()))
 
 

@@ -1,19 +1,26 @@
 """How an operation stands in words: whom it waits for, whose votes count so far, and what came of it.
 
-Apart from the commands, because `status`, `wait`, `show` and `policy explain` say it in the same words.
+Apart from the commands, because `status`, `wait`, `show`, `brief` and `policy explain` say it in the same words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
+from countersign.cli.frozen import holding_tool
+from countersign.cli.rendering import moment
 from countersign.cli.session import Session
+from countersign.cli.situation import RunNow
 from countersign.domain.administration import ADMINISTRATION
-from countersign.domain.decision import approving, break_glass_needs
-from countersign.domain.directory import Person
+from countersign.domain.control import Control
+from countersign.domain.decision import approvers, approving, break_glass_needs
+from countersign.domain.durations import duration
+from countersign.domain.escalation import Escalation
 from countersign.domain.execution import Execution
-from countersign.domain.policy import Need, unmet
-from countersign.domain.proposal import Approval, ApprovalStatus
+from countersign.domain.need import Approver, Need, Tick, ticks, unmet
+from countersign.domain.operation import Operation
+from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
 from countersign.domain.state import State
 
 _WORKERS = {
@@ -23,20 +30,108 @@ _WORKERS = {
     State.WAITING_RETRY: "a gateway worker, which tries again",
     State.OUTCOME_UNKNOWN: "a gateway worker, which looks it up",
 }
+_ENDS = {
+    State.REJECTED: "people said no",
+    State.EXPIRED: "expired, not executed: nobody decided in time, and nobody said no",
+    State.WITHDRAWN: "withdrawn by whoever asked",
+    State.FAILED: "failed: it could not go on",
+}
+_CANCELLATIONS = {
+    "superseded": "superseded: another operation of the same requester took its place",
+    "newer_proposal": "cancelled: another run of the operation has proposed since",
+    "cancelled_by_operator": "cancelled by a person who may end runs",
+}
 
 
-def waits_for(session: Session, state: State, approval: Approval | None) -> str:
+def waits_for(session: Session, run: RunNow, now: datetime) -> str:
     """Who moves next; nobody, as an empty text, where a run has ended."""
-    if state != State.WAITING_APPROVAL or approval is None:
-        return _WORKERS.get(state, "")
-    return ", ".join(map(str, missing(session, approval)))
+    state, pending = run.operation.state, run.pending
+    if state == State.WAITING_RETRY and run.approval is not None:
+        return _unfreezers(session, run.approval.proposal) or _WORKERS[state]
+    if state == State.HUMAN_TAKEOVER:
+        return _owner(run)
+    if state == State.ESCALATED and run.escalation is not None:
+        return _answerer(run.escalation)
+    if state in (State.WAITING_APPROVAL, State.ESCALATED) and pending is not None:
+        return ", ".join(asked_of(need, pending.proposal, now) for need in missing(session, pending))
+    return _WORKERS.get(state, "")
 
 
-def counted(session: Session, approval: Approval) -> Mapping[str, Person]:
+def ended_as(operation: Operation) -> str:
+    """What an end means, so that none is taken for another; empty where it has not ended, or was done."""
+    if operation.state == State.CANCELLED:
+        return _CANCELLATIONS.get(operation.reason, "cancelled at the Temporal server")
+    return _ENDS.get(operation.state, "")
+
+
+def control_line(control: Control) -> str:
+    """`lea since 2026-11-30T09:00:00Z, version 2, until 2026-11-30T10:00:00Z unless used before`."""
+    until = control.lease_until
+    lease = f", until {moment(until)} unless used before" if until is not None else ""
+    return f"{control.holder()} since {moment(control.since)}, version {control.version}{lease}"
+
+
+def control_now(run: RunNow, *, drafted: bool) -> str:
+    """Who is in control of a run as it stands; nobody of one that has ended, and no agent where nothing is drafted."""
+    if run.state.terminal:
+        return "nobody any more: the run has ended"
+    if run.control.by == "agent" and not drafted:
+        return f"no agent: {run.operation.requester} asked, and nothing is drafted"
+    return control_line(run.control)
+
+
+def good_until(approval: Approval) -> datetime | None:
+    """Until when a grant can be executed (G25), from its deciding vote; nothing where there is no grant now."""
+    if approval.status != ApprovalStatus.GRANTED:
+        return None
+    proposal, votes = approval.proposal, approval.votes
+    if not votes:
+        return proposal.execute_by
+    by_glass = votes[-1].decision == "break_glass"
+    needs = break_glass_needs(proposal) if by_glass else proposal.assessment.needs
+    decided = max(vote.decided_at for vote in votes)
+    return min([proposal.execute_by, *(decided + duration(need.execute_within) for need in needs)])
+
+
+def time_left(approval: Approval) -> tuple[str, str]:
+    """The time that matters as it stands, as a line: for the decision, or for the execution of what was granted."""
+    until = good_until(approval)
+    if until is not None:
+        return "good until", f"{moment(until)}; not executed by then, it has to be asked for again"
+    undecided = approval.status in (ApprovalStatus.PENDING, ApprovalStatus.EXPIRED)
+    return "deadline", moment(approval.proposal.deadline) if undecided else ""
+
+
+def asked_of(need: Need, proposal: Proposal, now: datetime) -> str:
+    """`1 of role reviewer or lead`: the roles that are asked by now."""
+    return f"{need.approvals} of role {' or '.join(need.roles(proposal.waited(now)))}"
+
+
+def next_tick(approval: Approval | None, now: datetime) -> Tick | None:
+    """The next reminder or tier of an approval that waits for people."""
+    if approval is None or approval.status != ApprovalStatus.PENDING:
+        return None
+    proposal = approval.proposal
+    due = ticks(proposal.assessment.needs, proposal.proposed_at, proposal.deadline)
+    return next((tick for tick in due if tick.at > now), None)
+
+
+def tick_line(tick: Tick | None) -> str:
+    """`2026-11-30T09:05:00Z: further people are asked: lead`; empty for none."""
+    if tick is None:
+        return ""
+    if tick.kind == "remind":
+        return f"{moment(tick.at)}: reminded: {', '.join(tick.roles)}"
+    further, *told = tick.roles
+    others = f"; told: {', '.join(told)}" if told else ""
+    return f"{moment(tick.at)}: further people are asked: {further}{others}"
+
+
+def counted(session: Session, approval: Approval) -> Mapping[str, Approver]:
     """Whose approvals count so far, as the directory has them now."""
-    persons = session.ledger.directory.persons(approval.proposal.tenant)
-    votes = approving(approval.votes, approval.proposal.assessment.needs)
-    return {vote.person: persons[vote.person] for vote in votes if vote.person in persons}
+    proposal = approval.proposal
+    persons = session.ledger.directory.persons(proposal.tenant)
+    return approvers(approving(approval.votes, proposal.assessment.needs), proposal, persons)
 
 
 def missing(session: Session, approval: Approval) -> Sequence[Need]:
@@ -61,3 +156,21 @@ def effect(execution: Execution | None, approval: Approval | None) -> list[tuple
     if approval is not None and approval.proposal.case == ADMINISTRATION:
         return [("in force", approval.proposal.summary)]
     return [("published", execution.receipt.reference)]
+
+
+def _unfreezers(session: Session, proposal: Proposal) -> str:
+    """What has to be lifted where freezes hold it; empty if none does."""
+    found = holding_tool(session, proposal.tenant, proposal.action.tool)
+    numbers = " and ".join(f"freeze {one.number} ({one.reason})" for one in found)
+    return f"{numbers} to be lifted; nothing was sent" if found else ""
+
+
+def _owner(run: RunNow) -> str:
+    if run.control.by == "nobody":
+        return "somebody who takes it over: nobody is in control, the lease is over"
+    return f"{run.control.holder()}, who is in control"
+
+
+def _answerer(escalation: Escalation) -> str:
+    until = f", until {moment(escalation.deadline)}" if escalation.deadline is not None else ""
+    return f"role {escalation.role}, to take it over or end it ({escalation.reason.value}){until}"

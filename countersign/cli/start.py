@@ -12,6 +12,7 @@ from countersign.cli.registering import Intent, Started, derived_id, register_an
 from countersign.cli.rendering import STARTER, fields, say, say_json, warn
 from countersign.cli.request_file import Order, read_order, read_schema, request_of
 from countersign.cli.session import Session, opened, signing_key
+from countersign.cli.superseding import start_instead
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.draft import DatasetSchema, ReportRequest
 from countersign.domain.errors import DataRefused
@@ -34,12 +35,19 @@ def start(
     title: Annotated[str | None, typer.Option(help="The report's title.", metavar="TEXT")] = None,
     period: Annotated[str | None, typer.Option(help="The time it is about.", metavar="TEXT")] = None,
     language: Annotated[str | None, typer.Option(help="Its language: en or zh.", metavar="en|zh")] = None,
+    supersedes: Annotated[
+        str | None,
+        typer.Option(
+            "--supersedes", callback=options.checked, metavar="OLD", help="End this operation of yours first."
+        ),
+    ] = None,
     key: options.KeyFile = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Register a signed request and start its run.
 
-    The same request again answers with the first run; another one under the same id is a conflict.
+    The same request again answers with the first run; another one under the same id is a conflict. With --supersedes
+    the run starts only once the old one has ended as superseded by it.
     """
     given = {
         "tenant": tenant, "requester": requester, "question": question, "data": data, "schema": schema,
@@ -47,14 +55,19 @@ def start(
     }  # fmt: skip
     order = read_order(request_file, given)
     with opened() as session:
-        started = start_operation(session, order, key)
+        started = start_operation(session, order, key, supersedes, quiet=as_json)
     for line in started.warnings:
         warn(line)
     _say_started(started, as_json)
 
 
-def start_operation(session: Session, order: Order, key_file: Path | None = None) -> Started:
+def start_operation(
+    session: Session, order: Order, key_file: Path | None = None, supersedes: str | None = None, *, quiet: bool = False
+) -> Started:
     """Read the data strictly, store it, sign and register the request, start the run.
+
+    With `supersedes` that operation's run is ended first, by a signed command, shown unless `quiet`; see
+    `superseding.start_instead`.
 
     Raises:
         NotAuthorised: whoever asks does not have the role for it; nothing was stored.
@@ -73,7 +86,10 @@ def start_operation(session: Session, order: Order, key_file: Path | None = None
     document = canonical_bytes(request.model_dump(mode="json", by_alias=True))
     operation = order.operation or derived_id(REPORT, document)
     document_name(operation)  # an id that no report can be published under is refused before anyone is asked
-    return register_and_start(session, Intent(order.tenant, order.requester, REPORT, operation, document), key)
+    intent = Intent(order.tenant, order.requester, REPORT, operation, document)
+    if supersedes is not None:
+        return start_instead(session, intent, key, supersedes, key_file, quiet=quiet)
+    return register_and_start(session, intent, key)
 
 
 def _request(session: Session, order: Order) -> ReportRequest:

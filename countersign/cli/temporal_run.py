@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from countersign.cli.rendering import STARTER, WORKER
 from countersign.cli.session import now
-from countersign.domain.decision import DECIDE, Outcome
+from countersign.cli.signed_message import Message
+from countersign.domain.decision import Outcome
 from countersign.domain.errors import Unavailable
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
@@ -105,33 +106,29 @@ async def last_poll(client: Client, queue: str) -> timedelta | None:
     return max(now() - max(seen), timedelta(0)) if seen else None
 
 
-async def send_decision(
-    client: Client, tenant: str, operation: str, statement_id: str, message: Mapping[str, Any]
-) -> Outcome | None:
-    """Send a decision and return the run's answer; nothing if it was left with the run as a signal.
+async def send_message(client: Client, message: Message) -> Outcome | None:
+    """Send a signed message and return the run's answer; nothing if it was left with the run as a signal.
 
     An update needs a worker, a signal does not. One that timed out may still be ruled on, so the same statement goes
     out again as a signal: whichever comes second is a replay without effect (G17).
     """
-    handle = client.get_workflow_handle(workflow_id(tenant, operation))
+    handle = client.get_workflow_handle(workflow_id(message.tenant, message.operation))
     if await polled(client, names.RUN_QUEUE):
-        outcome = await _updated(handle, message, statement_id)
+        outcome = await _updated(handle, message)
         if outcome is not None:
             return outcome
-    await handle.signal(DECIDE, message, rpc_timeout=ANSWER_WITHIN)
+    await handle.signal(message.name, message.body, rpc_timeout=ANSWER_WITHIN)
     return None
 
 
-async def _updated(
-    handle: WorkflowHandle[object, object], message: Mapping[str, Any], statement_id: str
-) -> Outcome | None:
+async def _updated(handle: WorkflowHandle[object, object], message: Message) -> Outcome | None:
     from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
     from temporalio.service import RPCError, RPCStatusCode
 
     for _ in range(UPDATE_TRIES):
         try:
             outcome: Outcome = await handle.execute_update(
-                DECIDE, message, id=statement_id, result_type=Outcome, rpc_timeout=ANSWER_WITHIN
+                message.name, message.body, id=message.id, result_type=Outcome, rpc_timeout=ANSWER_WITHIN
             )
             return outcome
         except WorkflowUpdateRPCTimeoutOrCancelledError:

@@ -1,4 +1,4 @@
-"""What `doctor` looks at in each tenant: who can act, whether it can change itself, what is in force, alarms.
+"""What `doctor` looks at in each tenant: who can act, whether it can change itself, policies, alarms, notices, freezes.
 
 Apart from the other checks, which are about the machine and its parts and know no tenant.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from countersign.cli import staffing
+from countersign.cli.outbox import unsent
 from countersign.cli.rendering import STARTER
 from countersign.cli.session import Session, now
 from countersign.domain.administration import ADMINISTRATION, lockout
@@ -78,3 +79,27 @@ def alarms(session: Session, tenant: str) -> str:
     if datetime.fromisoformat(last.recorded_at) > now() - RECENT:
         raise Conflict(f"{told}: somebody tried what no honest course leads to; see: {seen}")
     return f"{told}; see: {seen}"
+
+
+def delivered(session: Session, tenant: str) -> str:
+    """How many notices are on their way; Conflict where one was given up on recently."""
+    deliveries = session.ledger.outbox.deliveries(tenant)
+    waiting = sum(one.status == "waiting" for one in deliveries)
+    failed = [one for one in deliveries if one.status == "failed" and one.notice.at > now() - RECENT]
+    if failed:
+        targets = ", ".join(dict.fromkeys(one.target for one in failed))
+        raise Conflict(
+            f"{len(failed)} did not arrive at {targets} in the last {RECENT.days} days; see: {STARTER} outbox --tenant"
+            f" {tenant}"
+        )
+    told = f"{waiting} on their way, none failed in the last {RECENT.days} days"
+    return "; ".join(filter(None, [told, unsent(session, tenant)]))
+
+
+def flowing(session: Session, tenant: str) -> str:
+    """Conflict where a freeze holds effects."""
+    held = [one for one in session.ledger.freezes.of_tenant(tenant) if one.in_force]
+    if held:
+        told = "; ".join(f"freeze {one.number} holds {one.tool or 'every effect'}: {one.reason}" for one in held)
+        raise Conflict(f"{told}; lift it with: {STARTER} unfreeze NUMBER --tenant {tenant} --as ADMIN")
+    return "none in force"

@@ -1,4 +1,4 @@
-"""Changes of who may do what (roles, limits, keys, policy) as values: what they need, and what they must not do (G13).
+"""Changes of who may do what (roles, limits, keys, policy, freezes) as values: what they need, and must not do (G13).
 
 Pure. They run through Countersign like any other action, under the policy `administration`, except the first set-up.
 """
@@ -16,8 +16,10 @@ from countersign.domain.curve import is_public_key
 from countersign.domain.directory import Key, Person, Standing
 from countersign.domain.durations import duration
 from countersign.domain.errors import ConfigurationRefused
+from countersign.domain.freeze import Freeze
 from countersign.domain.identity import Name, PersonId, TenantId
-from countersign.domain.policy import Policy, Rule, unmet
+from countersign.domain.need import Approver, unmet
+from countersign.domain.policy import Policy, Rule
 from countersign.domain.values import Value
 
 ADMINISTRATION: Literal["administration"] = "administration"
@@ -26,10 +28,15 @@ TWO_PERSONS = 2
 """How many must approve a change of authority at the least, whatever a policy says."""
 _DECIDE, _EXECUTE = timedelta(hours=1), timedelta(minutes=5)
 """The least time that a policy must leave people, and the gateway, for a change of authority."""
-TOOLS = {"directory": "change_directory", "policy": "change_policy"}
+TOOLS = {"directory": "change_directory", "policy": "change_policy", "unfreeze": "unfreeze_effects"}
 """The gateway's tools for the kinds of change."""
 TOOL_VERSION, SIDE_EFFECT, SCOPE = "1", "authority_change", "authority"
 """What every change of authority is to the policies."""
+
+
+def changes_authority(tool: str) -> bool:
+    """Whether it is the tool of a change of authority, which no freeze holds."""
+    return tool in TOOLS.values()
 
 
 class PersonChange(Value):
@@ -85,7 +92,15 @@ class PolicyChange(Value):
     policy: Policy
 
 
-Change = Annotated[DirectoryChange | PolicyChange, Field(discriminator="kind")]
+class UnfreezeChange(Value):
+    """A freeze that is to hold effects no longer; one person freezes, and it takes two to lift it."""
+
+    kind: Literal["unfreeze"] = "unfreeze"
+    freeze: Annotated[int, Field(ge=1)]
+    """Its number in the tenant."""
+
+
+Change = Annotated[DirectoryChange | PolicyChange | UnfreezeChange, Field(discriminator="kind")]
 
 
 class AdministrationRequest(Value):
@@ -97,37 +112,50 @@ class AdministrationRequest(Value):
 
 
 class Authority(Value):
-    """Who may do what in a tenant at one moment: the directory and the policies in force."""
+    """Who may do what in a tenant at one moment: the directory, and the policies and freezes in force."""
 
     tenant: TenantId
     persons: dict[str, Person]
     policies: dict[str, Policy]
+    freezes: Annotated[tuple[Freeze, ...], Field(strict=False)] = ()
+    """Those that hold something now."""
+
+    def freeze(self, number: int) -> Freeze | None:
+        """The freeze of that number, if it holds anything."""
+        return next((one for one in self.freezes if one.number == number and one.in_force), None)
 
 
-def tool(change: DirectoryChange | PolicyChange) -> str:
+def tool(change: Change) -> str:
     """The gateway's tool that makes it."""
     return TOOLS[change.kind]
 
 
-def target(change: DirectoryChange | PolicyChange) -> str:
-    """What it changes: `directory`, `policy:NAME`."""
+def target(change: Change) -> str:
+    """What it changes: `directory`, `policy:NAME`, `freeze:NUMBER`."""
+    if isinstance(change, UnfreezeChange):
+        return f"freeze:{change.freeze}"
     return f"policy:{change.policy.policy}" if isinstance(change, PolicyChange) else "directory"
 
 
-def summary(change: DirectoryChange | PolicyChange) -> str:
+def summary(change: Change) -> str:
     """What it comes to, in a line."""
+    if isinstance(change, UnfreezeChange):
+        return f"freeze {change.freeze} lifted, so that what it held can happen"
     if isinstance(change, PolicyChange):
         return f"policy {change.policy.policy} version {change.policy.version} in force"
     return f"the directory's entries of {', '.join(sorted(change.concerns))}"
 
 
-def content(change: DirectoryChange | PolicyChange) -> bytes:
+def content(change: Change) -> bytes:
     """The change as the bytes that are hashed, shown and applied."""
     return canonical_bytes(change.model_dump(mode="json"))
 
 
-def present(change: DirectoryChange | PolicyChange, authority: Authority) -> bytes:
+def present(change: Change, authority: Authority) -> bytes:
     """What is there now of all that a change is about, in canonical form: what it rests on, and is checked against."""
+    if isinstance(change, UnfreezeChange):
+        freeze = authority.freeze(change.freeze)
+        return canonical_bytes({"freeze": freeze.model_dump(mode="json") if freeze else None})
     if isinstance(change, PolicyChange):
         policy = authority.policies.get(change.policy.policy)
         return canonical_bytes({"policy": policy.model_dump(mode="json") if policy else None})
@@ -135,8 +163,10 @@ def present(change: DirectoryChange | PolicyChange, authority: Authority) -> byt
     return canonical_bytes({name: person.model_dump(mode="json") if person else None for name, person in known.items()})
 
 
-def problems(change: DirectoryChange | PolicyChange, authority: Authority, now: datetime) -> tuple[str, ...]:
+def problems(change: Change, authority: Authority, now: datetime) -> tuple[str, ...]:
     """Why a change must not be made, a sentence each; none means that it may be proposed."""
+    if isinstance(change, UnfreezeChange):
+        return tuple(_freeze_problems(change, authority))
     if isinstance(change, PolicyChange):
         return tuple(_policy_problems(change.policy, authority, now))
     found = list(entry_problems(change, authority.persons))
@@ -210,6 +240,12 @@ def check_floor(policy: Policy) -> None:
         )
 
 
+def _freeze_problems(change: UnfreezeChange, authority: Authority) -> Iterator[str]:
+    if authority.freeze(change.freeze) is None:
+        held = ", ".join(str(one.number) for one in authority.freezes if one.in_force)
+        yield f"freeze {change.freeze} is not in force, so there is nothing to lift; in force: {held or 'none'}"
+
+
 def _policy_problems(policy: Policy, authority: Authority, now: datetime) -> Iterator[str]:
     present_one = authority.policies.get(policy.policy)
     wanted = present_one.version + 1 if present_one is not None else policy.version
@@ -262,11 +298,15 @@ def _without(keys: tuple[Key, ...], key_id: str, now: datetime) -> tuple[Key, ..
 def _longest(rule: Rule) -> timedelta:
     """How long a change under this rule may take: whoever is to approve must be able to sign all that time."""
     need = rule.need
-    return duration(need.decide_within) + duration(need.execute_within) if need is not None else timedelta(0)
+    return need.open_for() + duration(need.execute_within) if need is not None else timedelta(0)
 
 
 def _changes_to_keep(policy: Policy) -> Iterator[dict[str, str]]:
-    """Facts of the changes from which every other one can be made, in each environment that the policy tells apart."""
+    """Facts of the changes from which every other one can be made, in each environment that the policy tells apart.
+
+    Lifting a freeze is none of them: a policy that forgot it, or is older than it, can be given a rule for it, since no
+    freeze holds a change of authority.
+    """
     named = {value for rule in policy.rules for value in rule.allowed("environment")}
     for kind, changed_target in (("directory", "directory"), ("policy", f"policy:{ADMINISTRATION}")):
         facts = {"tool": TOOLS[kind], "tool_version": TOOL_VERSION, "target": changed_target,
@@ -278,12 +318,16 @@ def _stuck(policy: Policy, facts: Mapping[str, str], signers: Mapping[str, Perso
     """Why nobody could make that change, in a sentence; empty if somebody could."""
     needs = tuple(rule.need for rule in policy.rules
                   if rule.need is not None and rule.amount is None and rule.fits(facts))  # fmt: skip
-    if not needs or any("approve" not in need.decisions for need in needs):
+    # Once the last tier has begun; what begins when the time is over never counts.
+    waited = min((need.open_for() for need in needs), default=timedelta(0)) - timedelta.resolution
+    if not needs or any("approve" not in need.offered(waited) for need in needs):
         return (f"policy {policy.policy}: no rule lets people approve {facts['tool']} of {facts['target']} in "
                 f"environment {facts['environment']}, so it could never be made; give one whose 'need' allows "
                 "'approve'")  # fmt: skip
+    could = {name: Approver(person, waited) for name, person in signers.items()
+             if all("approve" in need.allowed(person, waited) for need in needs)}  # fmt: skip
     for asker in (name for name, person in signers.items() if person.may(policy.asked_by)):
-        if not unmet(needs, {name: person for name, person in signers.items() if name != asker}):
+        if not unmet(needs, {name: approver for name, approver in could.items() if name != asker}):
             return ""
     wanted = " and ".join(dict.fromkeys(f"{need.approvals} others with the role {need.role}" for need in needs))
     return (f"nobody could change the directory any more: one person with the role {policy.asked_by} must be able to "

@@ -11,9 +11,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from countersign.domain.administration import Authority, Change, PolicyChange, changed
+from countersign.domain.administration import Authority, Change, PolicyChange, UnfreezeChange, changed
 from countersign.domain.differences import Difference, differences, facts
 from countersign.domain.directory import Key, Limit, Person
+from countersign.domain.freeze import Freeze
 from countersign.domain.money import Amount
 from countersign.domain.policy import Policy
 from countersign.domain.strict_json import parse
@@ -36,6 +37,9 @@ def authority_differences(tenant: str, content: bytes, live: bytes, now: datetim
     """
     change = _CHANGE.validate_json(content)
     before = parse(live, where="what is in force", max_bytes=MAX_BYTES)
+    if isinstance(change, UnfreezeChange):
+        held = before["freeze"]
+        return differences({} if held is None else _freeze(Freeze.model_validate_json(json.dumps(held))), {})
     if isinstance(change, PolicyChange):
         old = before["policy"]
         in_force = {} if old is None else _policy(Policy.model_validate_json(json.dumps(old)))
@@ -67,6 +71,13 @@ def _key(key: Key) -> str:
     end = f" until {key.not_after.isoformat()}" if key.not_after is not None else ""
     revoked = ", revoked" if key.revoked_at is not None else ""
     return f"{key.public_key}, good from {key.not_before.isoformat()}{end}{revoked}"
+
+
+def _freeze(freeze: Freeze) -> dict[str, str]:
+    holds = f"tool {freeze.tool}" if freeze.tool else "every effect but changes of authority"
+    return {
+        f"freeze.{freeze.number}": f"{holds} held since {freeze.since.isoformat()} by {freeze.person}: {freeze.reason}"
+    }
 
 
 def _policy(policy: Policy) -> dict[str, str]:

@@ -12,9 +12,10 @@ from pydantic import Field
 from countersign.domain import edit as edits
 from countersign.domain.action import Action
 from countersign.domain.directory import Person
+from countersign.domain.durations import duration
 from countersign.domain.edit import Edit
 from countersign.domain.identity import OperationId, PersonId, TenantId
-from countersign.domain.policy import Need, asks_two_persons, unmet
+from countersign.domain.need import Approver, Ladder, Need, asks_two_persons, unmet
 from countersign.domain.proposal import YES, Approval, ApprovalStatus, Assurance, Proposal, StatementKind, Vote
 from countersign.domain.values import Instant, Sha256, Value
 
@@ -71,16 +72,24 @@ class Ruling(StrEnum):
     LIMIT_EXCEEDED = "limit_exceeded"
     EDIT_REFUSED = "edit_refused"
     ALREADY_VOTED = "already_voted"
+    ENDED = "ended"
+    TOO_LATE = "too_late"
+    STALE_CONTROL = "stale_control"
+    HELD = "held"
+    NOT_IN_CONTROL = "not_in_control"
+    RECEIVER_REFUSED = "receiver_refused"
+    SUCCESSOR_REFUSED = "successor_refused"
+    CONTENT_REFUSED = "content_refused"
 
 
 MEANING: dict[Ruling, str] = {
-    Ruling.ACCEPTED: "your decision counts",
-    Ruling.REPLAY: "this very decision was recorded before; it counts once",
-    Ruling.ID_CONFLICT: "another decision used the same statement id; sign a new one",
-    Ruling.MALFORMED: "the message does not have the form of a decision; nothing was changed",
+    Ruling.ACCEPTED: "it counts",
+    Ruling.REPLAY: "this very statement was recorded before; it counts once",
+    Ruling.ID_CONFLICT: "another statement used the same id; sign a new one",
+    Ruling.MALFORMED: "the message does not have its form; nothing was changed",
     Ruling.UNKNOWN_MESSAGE: "the run knows no message of that name; nothing was changed",
     Ruling.BAD_STATEMENT: "the signed statement is not acceptable; nothing was changed",
-    Ruling.NOT_THIS_APPROVAL: "the statement is for another approval; look at the current proposal and sign again",
+    Ruling.NOT_THIS_APPROVAL: "the statement is for another approval or operation; look at what is open and sign again",
     Ruling.NOT_THIS_VERSION: "the statement is for another version of the proposal; look at it and sign again",
     Ruling.NOT_THIS_ACTION: "the statement is for another action than the one proposed; look at it and sign again",
     Ruling.NOTHING_PENDING: "nothing waits for a decision in this run",
@@ -90,7 +99,7 @@ MEANING: dict[Ruling, str] = {
     Ruling.DECISION_NOT_ALLOWED: "the policy does not allow this kind of decision here",
     Ruling.REQUESTER_MAY_NOT_DECIDE: "whoever asked for the action cannot decide about it",
     Ruling.ONLY_REQUESTER_WITHDRAWS: "only whoever asked for the action can withdraw it; to refuse it, reject it",
-    Ruling.AUTHOR_MAY_NOT_APPROVE: "whoever edited the action cannot approve it; others must",
+    Ruling.AUTHOR_MAY_NOT_APPROVE: "whoever wrote, edited or proposed the action cannot approve it; others must",
     Ruling.ROLE_MISSING: "a role that this approval needs is missing",
     Ruling.SIGNATURE_NEEDED: "two persons are needed here, and only signed decisions count towards that",
     Ruling.REASON_MISSING: "breaking the glass needs a reason; give it as the comment",
@@ -98,10 +107,18 @@ MEANING: dict[Ruling, str] = {
     Ruling.LIMIT_EXCEEDED: "the amount is beyond what this person may approve",
     Ruling.EDIT_REFUSED: "the action may not be edited so",
     Ruling.ALREADY_VOTED: "this person has decided about the proposal before; one person counts once",
+    Ruling.ENDED: "the run has ended; nothing was changed",
+    Ruling.TOO_LATE: "its effect may be on its way, or is there; nothing was changed",
+    Ruling.STALE_CONTROL: "control has changed hands since; look at the run and sign again",
+    Ruling.HELD: "somebody else is in control",
+    Ruling.NOT_IN_CONTROL: "only the person in control may do this",
+    Ruling.RECEIVER_REFUSED: "that person cannot be handed control",
+    Ruling.SUCCESSOR_REFUSED: "that operation cannot take this one's place",
+    Ruling.CONTENT_REFUSED: "what was signed does not fit; nothing was changed",
 }
 
 ENDS_AS: Mapping[StatementKind, ApprovalStatus] = {
-    "reject": ApprovalStatus.REJECTED, "withdraw": ApprovalStatus.WITHDRAWN, "edit": ApprovalStatus.EDITED,
+    "reject": ApprovalStatus.REJECTED, "edit": ApprovalStatus.EDITED,
 }  # fmt: skip
 """The decisions that settle an approval by themselves, and how; any yes may need others."""
 
@@ -126,7 +143,7 @@ class Background(NamedTuple):
     persons: Mapping[str, Person]
     """The tenant's directory by person id, for the earlier voters."""
     now: datetime
-    """Workflow time; at the deadline itself it is late (G26)."""
+    """When the server recorded it, or the run took it in; at the deadline itself it is late (G26)."""
     assurance: Assurance = "signed"
     used: int = 0
     """Minor units that the signer has approved within their limit's window, this operation left out."""
@@ -146,7 +163,7 @@ def rule_on(statement: Statement, signer: Person, approval: Approval, background
     refused = (
         _wrong_object(statement, approval)
         or _wrong_time(approval, background.now)
-        or _wrong_person(statement.decision, signer, approval)
+        or _wrong_person(statement.decision, signer, approval, background.now)
         or _wrong_content(statement, signer, approval, background)
     )
     if refused is not None:
@@ -154,17 +171,19 @@ def rule_on(statement: Statement, signer: Person, approval: Approval, background
     return Outcome(ruling=Ruling.ACCEPTED, status=_status_after(statement, signer, approval, background))
 
 
-def may(decision: StatementKind, person: Person, approval: Approval, used: int = 0) -> Outcome:
+def may(decision: StatementKind, person: Person, approval: Approval, now: datetime, used: int = 0) -> Outcome:
     """Whether `person` could take `decision` about a pending approval now, and if not, why; for whoever looks at it."""
     # What an edit comes to is not known before it is made; see may_edit.
     action = approval.proposal.action
     limited = None if decision == "edit" else over_limit(decision, person, action, used)
-    return _ruled(_wrong_person(decision, person, approval) or limited)
+    return _ruled(_wrong_person(decision, person, approval, now) or limited)
 
 
-def may_edit(edit: Edit, person: Person, approval: Approval, used: int = 0) -> Outcome:
+def may_edit(edit: Edit, person: Person, approval: Approval, now: datetime, used: int = 0) -> Outcome:
     """Whether `person` could make just this edit of a pending approval now, and if not, why; before they sign it."""
-    return _ruled(_wrong_person("edit", person, approval) or _refused_edit(edit, person, approval.proposal, used))
+    return _ruled(
+        _wrong_person("edit", person, approval, now) or _refused_edit(edit, person, approval.proposal, now, used)
+    )
 
 
 def approving(votes: Iterable[Vote], needs: tuple[Need, ...]) -> tuple[Vote, ...]:
@@ -174,6 +193,17 @@ def approving(votes: Iterable[Vote], needs: tuple[Need, ...]) -> tuple[Vote, ...
         vote for vote in votes
         if vote.decision in ("approve", "edit") and (vote.assurance == "signed" or not two_persons)
     )  # fmt: skip
+
+
+def approvers(votes: Iterable[Vote], proposal: Proposal, persons: Mapping[str, Person]) -> dict[str, Approver]:
+    """Who cast these votes, as the directory has them now, and how long people had waited for `proposal` by then.
+
+    The vote of an edit is older than the proposal that it made, so there it counts for nobody but the first line.
+    """
+    return {
+        vote.person: Approver(persons[vote.person], proposal.waited(vote.decided_at))
+        for vote in votes if vote.person in persons
+    }  # fmt: skip
 
 
 _Refusal = tuple[Ruling, str]
@@ -186,18 +216,20 @@ def _ruled(refused: _Refusal | None) -> Outcome:
 def _status_after(statement: Statement, signer: Person, approval: Approval, background: Background) -> ApprovalStatus:
     if statement.decision in ENDS_AS:
         return ENDS_AS[statement.decision]
+    proposal = approval.proposal
     needs, counted = _asked(statement, approval)
-    voters = {name: background.persons[name] for name in counted if name in background.persons}
-    return ApprovalStatus.PENDING if unmet(needs, {**voters, signer.id: signer}) else ApprovalStatus.GRANTED
+    this_one = Approver(signer, proposal.waited(background.now))
+    agreed = {**approvers(counted, proposal, background.persons), signer.id: this_one}
+    return ApprovalStatus.PENDING if unmet(needs, agreed) else ApprovalStatus.GRANTED
 
 
-def _asked(statement: Statement, approval: Approval) -> tuple[tuple[Need, ...], set[str]]:
-    """The needs that this vote goes towards, and who voted for them before."""
+def _asked(statement: Statement, approval: Approval) -> tuple[tuple[Need, ...], tuple[Vote, ...]]:
+    """The needs that this vote goes towards, and the votes for them before."""
     proposal = approval.proposal
     if statement.decision == "break_glass":
-        needs = break_glass_needs(proposal)
-        return needs, {vote.person for vote in approval.votes if vote.decision == "break_glass"}
-    return proposal.assessment.needs, {vote.person for vote in approving(approval.votes, proposal.assessment.needs)}
+        breaking = tuple(vote for vote in approval.votes if vote.decision == "break_glass")
+        return break_glass_needs(proposal), breaking
+    return proposal.assessment.needs, approving(approval.votes, proposal.assessment.needs)
 
 
 def break_glass_needs(proposal: Proposal) -> tuple[Need, ...]:
@@ -205,8 +237,10 @@ def break_glass_needs(proposal: Proposal) -> tuple[Need, ...]:
     glass = proposal.terms.break_glass
     if glass is None or not proposal.assessment.needs:
         return ()
+    # Whom time alone would bring in cannot break it: no ladder leads past the rules.
+    of_its_own = {"decisions": ("approve",), "distinct": False, "ladder": Ladder()}
     first = proposal.assessment.needs[0]
-    return (first.model_copy(update={"role": glass.role, "approvals": glass.approvals, "distinct": False}),)
+    return (first.model_copy(update={"role": glass.role, "approvals": glass.approvals, **of_its_own}),)
 
 
 def _wrong_object(statement: Statement, approval: Approval) -> _Refusal | None:
@@ -230,39 +264,32 @@ def _wrong_time(approval: Approval, now: datetime) -> _Refusal | None:
     return (Ruling.LATE, "") if now >= approval.proposal.deadline else None
 
 
-def _wrong_person(decision: StatementKind, signer: Person, approval: Approval) -> _Refusal | None:
-    """Why this person cannot take this kind of decision here, whatever it says."""
+def _wrong_person(decision: StatementKind, signer: Person, approval: Approval, now: datetime) -> _Refusal | None:
+    """Why this person cannot take this kind of decision here now, whatever it says."""
     proposal = approval.proposal
     if decision == "respond":
         return Ruling.RESPOND_IS_FOR_QUESTIONS, ""
-    if decision == "withdraw":
-        return _wrong_withdrawal(signer, proposal)
     if signer.id == proposal.requester:
         return Ruling.REQUESTER_MAY_NOT_DECIDE, ""
-    roles, allowed = _offered(decision, proposal)
+    glass = break_glass_needs(proposal) if decision == "break_glass" else ()
+    # With the glass off it is nobody's, which is told as "not allowed" rather than as a role to be had.
+    roles = [need.role for need in glass] or proposal.asked(now)
     if not any(signer.may(role) for role in roles):
-        return Ruling.ROLE_MISSING, ""
-    if not allowed:
+        return Ruling.ROLE_MISSING, _asked_later(signer, proposal, now)
+    if not glass and decision not in proposal.allowed(signer, now):
         return Ruling.DECISION_NOT_ALLOWED, ""
     if signer.id in proposal.authors and decision in ("approve", "break_glass"):
         return Ruling.AUTHOR_MAY_NOT_APPROVE, ""
     return (Ruling.ALREADY_VOTED, "") if any(vote.person == signer.id for vote in approval.votes) else None
 
 
-def _wrong_withdrawal(signer: Person, proposal: Proposal) -> _Refusal | None:
-    if signer.id != proposal.requester:
-        return Ruling.ONLY_REQUESTER_WITHDRAWS, ""
-    allowed = proposal.terms.requester_may_withdraw
-    return None if allowed else (Ruling.DECISION_NOT_ALLOWED, "the policy does not let a requester withdraw")
-
-
-def _offered(decision: StatementKind, proposal: Proposal) -> tuple[list[str], bool]:
-    """Whose decision it would be, and whether the policy offers it."""
-    if decision == "break_glass":
-        needs = break_glass_needs(proposal)
-        # With the glass off it is nobody's, which is told as "not allowed" rather than as a role to be had.
-        return [need.role for need in needs or proposal.assessment.needs], bool(needs)
-    return [need.role for need in proposal.assessment.needs], decision in proposal.decisions
+def _asked_later(signer: Person, proposal: Proposal, now: datetime) -> str:
+    """From when on this person is asked too, in a sentence; empty where they never are."""
+    tiers = [tier for need in proposal.assessment.needs for tier in need.ladder.tiers if signer.may(tier.role)]
+    begins = min((proposal.proposed_at + duration(tier.after) for tier in tiers), default=now)
+    if not now < begins < proposal.deadline:
+        return ""
+    return f"you are asked from {begins.isoformat()} on, if nobody has decided by then"
 
 
 def _wrong_content(statement: Statement, signer: Person, approval: Approval, background: Background) -> _Refusal | None:
@@ -295,16 +322,17 @@ def _wrong_edit(statement: Statement, signer: Person, proposal: Proposal, backgr
         return Ruling.EDIT_REFUSED, "what you signed is not what your changes come to now; make the edit anew"
     if _void_too_soon(statement, proposal, background):
         return Ruling.EXPIRES_TOO_SOON, ""
-    return _refused_edit(edit, signer, proposal, background.used)
+    return _refused_edit(edit, signer, proposal, background.now, background.used)
 
 
-def _refused_edit(edit: Edit, signer: Person, proposal: Proposal, used: int) -> _Refusal | None:
-    """Why this person cannot change the proposal so, whatever was signed."""
+def _refused_edit(edit: Edit, signer: Person, proposal: Proposal, now: datetime, used: int) -> _Refusal | None:
+    """Why this person cannot change the proposal so now, whatever was signed."""
     problem = edits.refusal(proposal, edit)
     if problem:
         return Ruling.EDIT_REFUSED, problem
     needs = edit.assessment.needs
-    if edits.risks_raised(proposal, edit.action, edit.assessment) and not any(signer.may(need.role) for need in needs):
+    asked = {role for need in needs for role in need.roles(proposal.waited(now))}
+    if edits.risks_raised(proposal, edit.action, edit.assessment) and not any(signer.may(role) for role in asked):
         by_rule = "would be granted by rule, without people, and the policy counts this change as a risk"
         beyond = "it raises the risk beyond what your roles may decide about"
         return Ruling.EDIT_REFUSED, beyond if needs else f"the edited action {by_rule}"

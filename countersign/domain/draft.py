@@ -126,6 +126,8 @@ class DatasetSchema(Value):
     ] = ()
     """Texts that stand for a blank cell, such as `NA`; an empty cell always is one."""
     columns: dict[str, ColumnSchema] = Field(default_factory=dict)
+    unique: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], Field(strict=False)] = ()
+    """The columns that together identify a row; two rows that are equal in them contradict each other."""
 
 
 DatasetRef.model_rebuild()

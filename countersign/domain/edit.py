@@ -6,7 +6,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from countersign.domain.action import Action
-from countersign.domain.policy import Answer, Assessment, asks_two_persons
+from countersign.domain.need import asks_two_persons
+from countersign.domain.policy import Answer, Assessment
 from countersign.domain.proposal import Proposal
 
 # What no argument may lead to another of.

@@ -29,6 +29,12 @@ class DataRefused(CountersignError):
     code = "DATA_REFUSED"
 
 
+class EvidenceContradictsItself(DataRefused):
+    """Two rows of a dataset stand for the same thing by the columns that are declared unique."""
+
+    code = "EVIDENCE_CONTRADICTS_ITSELF"
+
+
 class QueryRefused(CountersignError):
     """A query on the evidence is not one bounded read-only SELECT, or yielded something it may not."""
 
@@ -82,6 +88,18 @@ class Drifted(NotAuthorised):
         super().__init__(reason, message)
         self.expected = expected
         self.found = found
+
+
+class Frozen(CountersignError):
+    """Effects are held at the gateway; nothing was sent, and it is tried again until the freeze is lifted."""
+
+    code = "FROZEN"
+
+
+class ControlChanged(Conflict):
+    """Control has changed hands since; whatever was begun before that does nothing any more (G29)."""
+
+    code = "CONTROL_CHANGED"
 
 
 class EvidenceGone(CountersignError):

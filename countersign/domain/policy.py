@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -12,38 +13,20 @@ from pydantic import Field, model_validator
 
 from countersign.domain.action import Action, FactName
 from countersign.domain.canonical import digest
-from countersign.domain.directory import REQUESTER, Person, Role
+from countersign.domain.control import Takeover
+from countersign.domain.directory import REQUESTER, Role
 from countersign.domain.durations import Duration, duration
 from countersign.domain.errors import InputRefused
+from countersign.domain.escalation import Reason, Route
 from countersign.domain.identity import Name
 from countersign.domain.money import WrittenAmount
+from countersign.domain.need import Need
 from countersign.domain.values import Value
-
-DecisionKind = Literal["approve", "edit", "reject"]
-"""What a policy can let people decide about a proposal."""
 
 BY_RULE_EXECUTE_WITHIN = timedelta(hours=1)
 """How long a grant by rule may wait for its execution; it is as short-lived as one by people."""
 
 Fact = Annotated[str, Field(min_length=1)]
-
-
-class Need(Value):
-    """Who must agree before the action may happen."""
-
-    role: Role
-    approvals: Annotated[int, Field(ge=1, le=9)]
-    """How many different persons of the role must approve."""
-    decisions: Annotated[tuple[DecisionKind, ...], Field(strict=False, min_length=1)]
-    decide_within: Duration
-    """From proposal to deadline."""
-    execute_within: Duration
-    """From the deciding vote to the latest moment of execution (G25)."""
-    distinct: bool = False
-    """Whether whoever counts here counts for no other distinct need: two roles then mean two persons."""
-
-    def __str__(self) -> str:
-        return f"{self.approvals} of role {self.role}"
 
 
 class Window(Value):
@@ -178,6 +161,13 @@ class Policy(Value):
     asked_by: Role = REQUESTER
     """The role that may ask for operations under this policy."""
     terms: Terms = Terms()
+    takeover: Annotated[Takeover | None, Field(exclude_if=operator.not_)] = None
+    """Who may take a run over from the agent; nothing: nobody. Not written down where it is nothing, nor are
+    `escalations`, so that policies from before there were any keep their labels."""
+    escalations: dict[Annotated[Reason, Field(strict=False)], Route] = Field(
+        default_factory=dict, exclude_if=operator.not_
+    )
+    """To whom a run that cannot go on is brought, by reason; one that has no route ends as failed."""
     rules: Annotated[tuple[Rule, ...], Field(strict=False, min_length=1)]
 
     @model_validator(mode="after")
@@ -228,7 +218,7 @@ class Assessment(Value):
         """Until when people can decide, and until when a grant can be executed: the shortest of the needs' times."""
         if not self.needs:
             return proposed_at + BY_RULE_EXECUTE_WITHIN, proposed_at + BY_RULE_EXECUTE_WITHIN
-        deadline = proposed_at + min(duration(need.decide_within) for need in self.needs)
+        deadline = proposed_at + min(need.open_for() for need in self.needs)
         return deadline, deadline + min(duration(need.execute_within) for need in self.needs)
 
     def and_also(self, needs: Iterable[Need]) -> Assessment:
@@ -253,55 +243,6 @@ def assess(policy: Policy, action: Action, spent: Iterable[Spent] = ()) -> Asses
     granted = Answer.PEOPLE if needs else Answer.BY_RULE
     answer = granted if applying else Answer.DENIED
     return Assessment(answer=answer, rules=tuple(rule.id for rule in applying), needs=needs)
-
-
-def unmet(needs: tuple[Need, ...], approvers: Mapping[str, Person]) -> tuple[Need, ...]:
-    """The needs that these approving persons, by id, do not meet yet.
-
-    A person counts for every need of a role of theirs, but for one distinct need only; who counts where is chosen so
-    that as much as possible is met.
-
-    Raises:
-        InputRefused: for no needs at all, which nobody can meet: "nothing is unmet" must not read as a grant (G01).
-    """
-    if not needs:
-        raise InputRefused("no need of people applies, so no approval can meet it; only a rule can grant this")
-    wanted = Counter(need for need in needs if need.distinct)
-    counted = _distinct_counts(wanted, approvers)
-    return tuple(
-        need for need in needs
-        if (counted[need] < need.approvals * wanted[need] if need.distinct
-            else len(_eligible(need, approvers)) < need.approvals)
-    )  # fmt: skip
-
-
-def asks_two_persons(needs: Iterable[Need]) -> bool:
-    """Whether these needs are a two-person rule, for which only signed votes count."""
-    return any(need.approvals > 1 or need.distinct for need in needs)
-
-
-def _eligible(need: Need, approvers: Mapping[str, Person]) -> list[str]:
-    return [name for name, person in approvers.items() if person.may(need.role)]
-
-
-def _distinct_counts(needs: Counter[Need], approvers: Mapping[str, Person]) -> Counter[Need]:
-    """How many persons each distinct need gets when nobody serves two: a largest matching of persons to open seats."""
-    seats = [need for need in needs.elements() for _ in range(need.approvals)]
-    holder: dict[int, str] = {}
-
-    def seated(person: str, tried: set[int]) -> bool:
-        for seat, need in enumerate(seats):
-            if seat in tried or not approvers[person].may(need.role):
-                continue
-            tried.add(seat)
-            if seat not in holder or seated(holder[seat], tried):
-                holder[seat] = person
-                return True
-        return False
-
-    for person in sorted(approvers):
-        seated(person, set())
-    return Counter(seats[seat] for seat in holder)
 
 
 def _spent_in(window: Window, spent: Iterable[Spent]) -> int:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from countersign.domain.action import Action, Reversibility
+from countersign.domain.directory import Person, Role
+from countersign.domain.escalation import Reason
 from countersign.domain.identity import PersonId
-from countersign.domain.policy import Assessment, DecisionKind, Need, Spent, Terms
+from countersign.domain.need import DecisionKind, Need
+from countersign.domain.policy import Assessment, Spent, Terms
 from countersign.domain.values import Instant, Sha256, Value
 
-StatementKind = Literal["approve", "edit", "reject", "respond", "withdraw", "break_glass"]
+StatementKind = Literal["approve", "edit", "reject", "respond", "break_glass"]
 """What a signed statement can say; a policy offers `approve`, `edit` and `reject`, its terms the rest."""
 
 YES: frozenset[StatementKind] = frozenset({"approve", "edit", "break_glass"})
@@ -37,16 +42,22 @@ class Proposal(Value):
     approval_id: str
     approval_version: Annotated[int, Field(ge=1)]
     case: str
+    control_version: Annotated[int, Field(ge=1)] = 1
+    """Who was in control when it was proposed; under another version it is executed no more (G29)."""
+    proposed_by: Literal["agent"] | PersonId = "agent"
+    """Who put it before people; a person who did may not approve it (they are among the authors)."""
     action: Action
     action_hash: Sha256
     requester: PersonId
     """The person who signed the request, whom the agent acts for; may not approve (G02)."""
     authors: Annotated[tuple[PersonId, ...], Field(strict=False)] = ()
-    """Whoever edited the action; may not approve it beside the edit itself (G02)."""
+    """Whoever made the action beside the agent (see `authors_of`); may not approve it beside an edit itself (G02)."""
     edited_from: str = ""
     """The approval whose action was edited into this one."""
     asked_again: str = ""
     """Why it is asked anew, where a grant became void before it was executed."""
+    brought_before_people: Annotated[tuple[Annotated[Reason, Field(strict=False)], ...], Field(strict=False)] = ()
+    """Why the run could not go on by itself before this, each reason once: whoever decides is to know of it."""
     reason: str
     """Why the action is proposed: the requester's question."""
     summary: str
@@ -96,8 +107,28 @@ class Proposal(Value):
 
     @property
     def decisions(self) -> frozenset[DecisionKind]:
-        """The decisions that every need allows; `edit` only where the terms say what may be edited."""
-        allowed = [frozenset(need.decisions) for need in self.assessment.needs]
+        """The decisions that every need allows its first line; `edit` only where the terms say what may be edited."""
+        return self._allowed_by_all(frozenset(need.decisions) for need in self.assessment.needs)
+
+    def waited(self, moment: datetime) -> timedelta:
+        """How long people have waited for a decision at `moment`, which says who is asked by then."""
+        return moment - self.proposed_at
+
+    def asked(self, moment: datetime) -> tuple[Role, ...]:
+        """The roles that are asked at `moment`, each once."""
+        needs = self.assessment.needs
+        return tuple(dict.fromkeys(role for need in needs for role in need.roles(self.waited(moment))))
+
+    def offered(self, moment: datetime) -> frozenset[DecisionKind]:
+        """The decisions that anybody may take at `moment`."""
+        return self._allowed_by_all(need.offered(self.waited(moment)) for need in self.assessment.needs)
+
+    def allowed(self, person: Person, moment: datetime) -> frozenset[DecisionKind]:
+        """The decisions that every need allows this person at `moment`; whether they are asked at all aside."""
+        return self._allowed_by_all(need.allowed(person, self.waited(moment)) for need in self.assessment.needs)
+
+    def _allowed_by_all(self, by_need: Iterable[frozenset[DecisionKind]]) -> frozenset[DecisionKind]:
+        allowed = tuple(by_need)
         shared: frozenset[DecisionKind] = frozenset.intersection(*allowed) if allowed else frozenset()
         return shared if self.terms.editing is not None else shared - {"edit"}
 
@@ -143,3 +174,17 @@ class Approval(Value):
     proposal: Proposal
     status: ApprovalStatus
     votes: Annotated[tuple[Vote, ...], Field(strict=False)] = ()
+
+
+def authors_of(before: Approval | None, proposed_by: str, writers: Iterable[str]) -> tuple[str, ...]:
+    """Who made an action beside the agent, each once; they stay its authors when it is asked anew (G02).
+
+    Args:
+        before: the version that it follows, where there is one.
+        proposed_by: `agent`, or the person who puts it before people.
+        writers: the persons who wrote any version of its draft.
+    """
+    earlier = before.proposal.authors if before is not None else ()
+    editors = [vote.person for vote in before.votes if vote.decision == "edit"] if before is not None else []
+    proposer = [proposed_by] if proposed_by != "agent" else []
+    return tuple(dict.fromkeys((*earlier, *editors, *writers, *proposer)))

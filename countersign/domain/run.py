@@ -21,6 +21,9 @@ class RunStatus(Value):
     reason: str
     draft_version: int
     approval_id: str
+    control: str
+    """Who is in control: `agent`, `nobody`, or the person."""
+    control_version: int
     messages: int
     """Signals and updates received, accepted or not."""
     waiting: int

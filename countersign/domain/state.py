@@ -13,6 +13,8 @@ class State(StrEnum):
     CREATED = "CREATED"
     RUNNING = "RUNNING"  # the agent and the checks
     WAITING_APPROVAL = "WAITING_APPROVAL"  # people of the required role
+    ESCALATED = "ESCALATED"  # a higher or more expert role
+    HUMAN_TAKEOVER = "HUMAN_TAKEOVER"  # the named owner; the agent may call nothing
     EXECUTING = "EXECUTING"  # the gateway
     WAITING_RETRY = "WAITING_RETRY"  # a timer; nothing was sent
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"  # reconciliation by idempotency key
@@ -43,6 +45,9 @@ class Event(StrEnum):
     WITHDRAWN = "withdrawn"  # by whoever asked
     EDITED = "edited"  # a reviewer changed the action, so it is proposed anew
     EXPIRED = "expired"
+    ESCALATED = "escalated"  # nobody decided so far, or the run cannot go on: further people are asked
+    TAKEN_OVER = "taken_over"  # a person is in control, or another one than before
+    RELEASED = "released"  # to the agent
     CANCELLED = "cancelled"
     GAVE_UP = "gave_up"  # the draft, its checks, its grade or the policy do not allow a proposal
     EXECUTED = "executed"
@@ -53,6 +58,23 @@ class Event(StrEnum):
     RETRY = "retry"
 
 
+_ASKED: dict[Event, State] = {
+    Event.GRANTED: State.EXECUTING,
+    Event.REJECTED: State.REJECTED,
+    Event.EDITED: State.RUNNING,
+    Event.EXPIRED: State.EXPIRED,
+    Event.ESCALATED: State.ESCALATED,
+}
+"""What can come of an ask, in whichever state people are asked."""
+
+_TURNED: dict[Event, State] = {
+    Event.TAKEN_OVER: State.HUMAN_TAKEOVER,
+    Event.RELEASED: State.RUNNING,
+    Event.WITHDRAWN: State.WITHDRAWN,
+    Event.CANCELLED: State.CANCELLED,
+}
+"""What people can do with a run whenever surely nothing is on its way."""
+
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.CREATED, Event.STARTED): State.RUNNING,
     (State.CREATED, Event.GAVE_UP): State.FAILED,
@@ -60,22 +82,33 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.RUNNING, Event.PROPOSED): State.WAITING_APPROVAL,
     (State.RUNNING, Event.GRANTED_BY_RULE): State.EXECUTING,
     (State.RUNNING, Event.GAVE_UP): State.FAILED,
-    (State.RUNNING, Event.CANCELLED): State.CANCELLED,
-    (State.WAITING_APPROVAL, Event.GRANTED): State.EXECUTING,
-    (State.WAITING_APPROVAL, Event.REJECTED): State.REJECTED,
-    (State.WAITING_APPROVAL, Event.EDITED): State.RUNNING,
-    (State.WAITING_APPROVAL, Event.WITHDRAWN): State.WITHDRAWN,
-    (State.WAITING_APPROVAL, Event.EXPIRED): State.EXPIRED,
-    (State.WAITING_APPROVAL, Event.CANCELLED): State.CANCELLED,
+    (State.RUNNING, Event.ESCALATED): State.ESCALATED,
+    (State.HUMAN_TAKEOVER, Event.PROPOSED): State.WAITING_APPROVAL,
+    (State.HUMAN_TAKEOVER, Event.GRANTED_BY_RULE): State.EXECUTING,
+    (State.HUMAN_TAKEOVER, Event.ESCALATED): State.ESCALATED,
+    **{(State.WAITING_APPROVAL, event): state for event, state in _ASKED.items()},
+    **{(State.ESCALATED, event): state for event, state in _ASKED.items()},
+    (State.ESCALATED, Event.GAVE_UP): State.FAILED,
     (State.EXECUTING, Event.EXECUTED): State.SUCCEEDED,
     (State.EXECUTING, Event.NOT_SENT): State.WAITING_RETRY,
     (State.EXECUTING, Event.OUTCOME_UNKNOWN): State.OUTCOME_UNKNOWN,
     (State.EXECUTING, Event.REFUSED): State.FAILED,
     (State.EXECUTING, Event.VOIDED): State.RUNNING,
     (State.WAITING_RETRY, Event.RETRY): State.EXECUTING,
-    (State.WAITING_RETRY, Event.CANCELLED): State.CANCELLED,
     (State.OUTCOME_UNKNOWN, Event.EXECUTED): State.SUCCEEDED,
     (State.OUTCOME_UNKNOWN, Event.NOT_SENT): State.WAITING_RETRY,
+    **{
+        (state, event): then
+        for state in (
+            State.RUNNING,
+            State.WAITING_APPROVAL,
+            State.ESCALATED,
+            State.HUMAN_TAKEOVER,
+            State.EXECUTING,
+            State.WAITING_RETRY,
+        )
+        for event, then in _TURNED.items()
+    },
 }
 
 

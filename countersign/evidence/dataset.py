@@ -18,6 +18,7 @@ from countersign.domain.errors import QueryRefused, Unavailable
 from countersign.evidence.answers import Limits, Row, answer, exact_text, first_line, kind_of
 from countersign.evidence.columns import Column
 from countersign.evidence.description import describe_table, money_of
+from countersign.evidence.formats import identifier, literal
 from countersign.evidence.guard import check_allowed
 from countersign.evidence.money import Answer, check_money
 from countersign.evidence.provenance import check_from_data
@@ -30,6 +31,12 @@ MEMORY = "4GB"
 
 DISK = "20GB"
 """What it may take of disk there."""
+
+MAX_TEXTS = 1_000
+"""Cells of one column that one search of its texts yields."""
+
+LONGEST_TEXT = 20_000
+"""Characters of a cell that such a search looks at."""
 
 _SEALED = ("threads = 1", "enable_external_access = false", "lock_configuration = true")
 """Set once the data is read. One thread: the same query gives the same value down to the last bit of a float."""
@@ -49,6 +56,7 @@ class Dataset:
         # An agent asks a query and the checks ask it again: it is looked through once, and run every time.
         self._guarded = lru_cache(maxsize=256)(self._guard)
         self._check_claimed = lru_cache(maxsize=256)(self._check_provenance)
+        self._matching = lru_cache(maxsize=8)(self._find_texts)
 
     @classmethod
     def open(cls, path: Path, sha256: str, schema: DatasetSchema, *, cache: Path) -> Dataset:
@@ -108,6 +116,20 @@ class Dataset:
             raise QueryRefused("the value's currency cannot be told; restrict the query to one currency by WHERE")
         return SingleValue(text=text, kind=kind_of(rows[0][0]), unit=units.units[0] if units.units else None)
 
+    def texts(self, *patterns: str) -> tuple[tuple[str, str], ...]:
+        """Each column with its own name, and then with its cells that match, up to `MAX_TEXTS` for each pattern.
+
+        Patterns are RE2; accents are left aside. Every row of the text columns is looked at, equal cells once, of each
+        cell the first `LONGEST_TEXT` characters. Found once: the data cannot change.
+
+        Raises:
+            Unavailable: no memory for it.
+        """
+        try:
+            return self._matching(patterns)
+        except duckdb.OutOfMemoryException as error:
+            raise Unavailable(f"the dataset's texts cannot be read: {first_line(error)}; free memory") from error
+
     def close(self) -> None:
         """Give back memory and disk; closing twice is fine."""
         self._resources.close()
@@ -117,6 +139,19 @@ class Dataset:
             units = self._guarded(sql)
             names, rows = answer(cursor, sql, limits)
         return names, rows, units
+
+    def _find_texts(self, patterns: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        tests = (f"regexp_matches(strip_accents(cell), {literal(pattern)})" for pattern in patterns)
+        searches = " UNION ALL ".join(f"(FROM cells WHERE {test} LIMIT {MAX_TEXTS})" for test in tests)
+        found: list[tuple[str, str]] = []
+        with self._connection.cursor() as cursor:
+            for column in self._columns:
+                found.append((column.name, column.name))
+                if column.kind == "text":
+                    cells = f"SELECT DISTINCT left({identifier(column.name)}, {LONGEST_TEXT}) AS cell FROM data"
+                    rows = cursor.execute(f"WITH cells AS MATERIALIZED ({cells}) {searches}").fetchall()
+                    found += [(column.name, cell) for (cell,) in dict.fromkeys(rows)]
+        return tuple(found)
 
     def _guard(self, sql: str) -> Answer:
         """Refuse a query that is not allowed; else say what is known of its units."""

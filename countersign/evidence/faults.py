@@ -74,14 +74,19 @@ def check_currencies(connection: duckdb.DuckDBPyConnection, layout: Layout, colu
             raise DataRefused(f"{place}: {value} has no currency, column {money!r} is blank there; fill it in")
 
 
-def _place(layout: Layout, rowid: int, name: str) -> str:
+def place_of(layout: Layout, rowid: int) -> str:
+    """Where the record with that row id stands: `row 2 (line 3)`, both counted from 1."""
     row = rowid + 1
     line = (
         next((line for number, line, _ in records_of(layout.path, layout.delimiter) if number == row), None)
         if layout.quoted
         else row + 1
     )
-    return f"row {row} (line {line}), column {name!r}"
+    return f"row {row} (line {line})"
+
+
+def _place(layout: Layout, rowid: int, name: str) -> str:
+    return f"{place_of(layout, rowid)}, column {name!r}"
 
 
 def _value(connection: duckdb.DuckDBPyConnection, table: str, name: str, rowid: int) -> str:

@@ -18,6 +18,7 @@ from countersign.domain.errors import DataRefused
 from countersign.evidence import faults
 from countersign.evidence.answers import first_line
 from countersign.evidence.columns import Column, check_schema, count_facts, decide, too_long
+from countersign.evidence.contradictions import check_unique
 from countersign.evidence.formats import LIKE_DATE, LIKE_NUMBER, identifier, literal, matches, path_literal
 from countersign.evidence.layout import Layout, lay_out
 from countersign.evidence.records import MAX_RECORD, broken_record
@@ -40,6 +41,7 @@ def read_strictly(
         layout = lay_out(path, sha256, schema, scratch, beside)
         columns = _quickly(connection, layout, schema) or _carefully(connection, layout, schema)
     faults.check_currencies(connection, layout, columns)
+    check_unique(connection, layout, columns, schema)
     return columns
 
 

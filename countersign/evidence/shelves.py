@@ -103,6 +103,10 @@ class SharedDataset:
         """See `Dataset.single_value`."""
         return self._dataset.single_value(sql)
 
+    def texts(self, *patterns: str) -> tuple[tuple[str, str], ...]:
+        """See `Dataset.texts`."""
+        return self._dataset.texts(*patterns)
+
     def close(self) -> None:
         """Give the reading back; twice is fine."""
         shelves, self._shelves = self._shelves, None

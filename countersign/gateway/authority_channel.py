@@ -1,4 +1,4 @@
-"""The authority channel: makes a governed change of persons, keys or policies in the ledger itself (G13).
+"""The authority channel: makes a governed change of persons, keys, policies or freezes in the ledger itself (G13).
 
 It has the form of a channel, so that a change is claimed, made once, looked up and recorded like any other effect; but
 it is made for one action, since what it changes belongs to one tenant and no channel's call names that.
@@ -11,18 +11,18 @@ from datetime import timedelta
 from pydantic import TypeAdapter
 
 from countersign.domain.action import Action
-from countersign.domain.administration import SIDE_EFFECT, Change, DirectoryChange, PolicyChange
+from countersign.domain.administration import SIDE_EFFECT, Change
 from countersign.domain.errors import InputRefused
 from countersign.domain.execution import Receipt
 from countersign.domain.values import Sha256
 from countersign.gateway.channels import Refused
 from countersign.ports import Clock, Directory
 
-_CHANGE: TypeAdapter[DirectoryChange | PolicyChange] = TypeAdapter(Change)
+_CHANGE: TypeAdapter[Change] = TypeAdapter(Change)
 
 
 class AuthorityChannel:
-    """Applies one action's change to its tenant's directory or policies; fulfils `channels.Channel`."""
+    """Applies one action's change to its tenant's directory, policies or freezes; fulfils `channels.Channel`."""
 
     name = "authority"
     side_effect = SIDE_EFFECT

@@ -12,13 +12,23 @@ from typing import Literal, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from countersign.domain.errors import Conflict, Drifted, InputRefused, NotAuthorised, NotFound, Unavailable
+from countersign.domain.errors import (
+    Conflict,
+    ControlChanged,
+    Drifted,
+    Frozen,
+    InputRefused,
+    NotAuthorised,
+    NotFound,
+    Unavailable,
+)
 from countersign.domain.execution import EffectResult, Execution, ExecutionStatus, Receipt
+from countersign.domain.freeze import holding
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
 from countersign.gateway.channels import Channel, NotSent, OutcomeUnknown, Refused
 from countersign.gateway.grant import Grant, Grants, check_binding
 from countersign.gateway.refusals import Ended, is_alarming
-from countersign.gateway.tools import Call, Tools, check_words
+from countersign.gateway.tools import Call, Tools, changes_authority, check_words
 from countersign.ports import Clock, Ledger
 
 Outcome = TypeVar("Outcome")
@@ -68,9 +78,9 @@ class Gateway:
     def execute(self, tenant: str, approval_id: str) -> EffectResult:
         """Make the approved effect happen once; called again, however often, it answers with what is known.
 
-        NOT_SENT: call again later. UNKNOWN: call `reconcile` later; another attempt that holds the claim is answered so
-        too, since it may be sending right now. No status: refused, for good, or voided, and then people can be asked
-        anew.
+        NOT_SENT: call again later, which is the answer while effects are frozen too. UNKNOWN: call `reconcile` later;
+        another attempt that holds the claim is answered so too, since it may be sending right now. No status: refused,
+        for good, or voided, and then people can be asked anew.
         """
         return self._answer(tenant, approval_id, self._execute)
 
@@ -87,6 +97,9 @@ class Gateway:
             approval = self._approval(tenant, approval_id)
             check_binding(approval.proposal)
             return do(approval)
+        except Frozen as held:
+            # The ledger has recorded it with the claim that it refused; the run waits, and tries again.
+            return EffectResult(status=ExecutionStatus.NOT_SENT, reason=f"frozen: {held.message}")
         except NotAuthorised as refusal:
             self._record(tenant, approval_id, approval, refusal)
             return _refused(refusal) if approval is None else self._standing(approval, refusal)
@@ -151,6 +164,8 @@ class Gateway:
         until = now + 2 * call.channel.time_limit + CLAIM_MARGIN
         try:
             execution = self._ledger.executions.claim(approval, call.key, now, until)
+        except ControlChanged as changed:
+            raise Ended("control_changed", changed.message) from None
         except Conflict as conflict:
             raise Ended("claim_refused", conflict.message) from None
         except Unavailable:
@@ -190,6 +205,8 @@ class Gateway:
         try:
             receipt = self._earlier(approval, call, execution)
             if receipt is None:
+                if document is not None and not _surely_not_sent(execution):
+                    self._check_repeat(approval.proposal)
                 receipt = self._send(approval, call, document)
         except (NotSent, Refused) as failure:
             result = self._recorded(executions.not_sent, execution, failure.line())
@@ -204,8 +221,7 @@ class Gateway:
 
     def _earlier(self, approval: Approval, call: Call, execution: Execution) -> Receipt | None:
         """What an earlier attempt has left outside; None where surely nothing is there (G36)."""
-        is_first = execution.status == ExecutionStatus.INTENDED and execution.attempt == 1
-        if is_first or execution.status == ExecutionStatus.NOT_SENT:
+        if _surely_not_sent(execution):
             return None
         receipt = call.channel.look_up(call.key)
         if receipt is not None:
@@ -216,6 +232,20 @@ class Gateway:
                 "key_forgotten", f"the outside keeps keys for {kept} only, so a person must look there"
             )
         return None
+
+    def _check_repeat(self, proposal: Proposal) -> None:
+        """Refuse to send again what was found not to be there, where a first sending would not be let through now.
+
+        What may be on its way is claimed whatever holds effects by then, so that it is looked up.
+        """
+        action = proposal.action
+        freezes = self._ledger.freezes.of_tenant(proposal.tenant)
+        freeze = holding(freezes, action.tool, changes_authority=changes_authority(action))
+        if freeze is not None:
+            raise NotSent("frozen", f"freeze {freeze.number} holds it; it is not there, and not sent again meanwhile")
+        version = self._ledger.controls.standing(proposal.tenant, proposal.operation).control.version
+        if version != proposal.control_version:
+            raise NotSent("control_changed", f"control has version {version} by now; it is not there, nor sent again")
 
     def _send(self, approval: Approval, call: Call, document: bytes | None) -> Receipt:
         if document is None:
@@ -236,6 +266,12 @@ class Gateway:
             return _result(standing or execution)
         self._on_step("recorded")
         return _result(recorded)
+
+
+def _surely_not_sent(execution: Execution) -> bool:
+    """Whether no attempt before this one can have sent anything."""
+    is_first = execution.status == ExecutionStatus.INTENDED and execution.attempt == 1
+    return is_first or execution.status == ExecutionStatus.NOT_SENT
 
 
 def _checked(receipt: Receipt, approval: Approval, call: Call) -> Receipt:

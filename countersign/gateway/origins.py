@@ -8,14 +8,14 @@ behind, and which ways around it may not gain (G12).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import takewhile
 
 from countersign.domain.directory import Person
 from countersign.domain.errors import NotAuthorised, StatementRefused
 from countersign.domain.policy import Policy
-from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
+from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, authors_of
 from countersign.gateway.refusals import Ended, forged
 from countersign.ports import Ledger
 from countersign.signing.statements import verify_request
@@ -37,7 +37,8 @@ class Origins:
         """
         self._check_request(proposal, policy, persons, now)
         before = self._version_before(proposal) if proposal.approval_version > 1 else None
-        _check_authors(proposal, before)
+        writers = self._ledger.drafts.authors(proposal.tenant, proposal.operation)
+        _check_authors(proposal, before, writers)
         _check_terms(proposal, policy, before)
         if before is not None:
             _check_floor(proposal, before)
@@ -59,7 +60,7 @@ class Origins:
             raise Ended("requester", f"{signer.id} may no longer ask for this: the role {policy.asked_by} is missing")
 
     def _version_before(self, proposal: Proposal) -> Approval:
-        """The version of the same ask that this one follows: edited, or voided when it was to be executed."""
+        """The version of the same ask that this one follows: edited, voided at its execution, or taken over."""
         opened = self._ledger.approvals.of_operation(proposal.tenant, proposal.operation)
         earlier = takewhile(lambda one: one.proposal.approval_id != proposal.approval_id, opened)
         versions = [one for one in earlier if one.proposal.approval_version == proposal.approval_version - 1]
@@ -68,14 +69,12 @@ class Origins:
         return versions[-1]
 
 
-def _check_authors(proposal: Proposal, before: Approval | None) -> None:
-    authors: set[str] = set()
-    edited_from = ""
-    if before is not None:
-        authors = {*before.proposal.authors, *(vote.person for vote in before.votes if vote.decision == "edit")}
-        edited_from = before.proposal.approval_id if before.status == ApprovalStatus.EDITED else ""
-    if ({*proposal.authors}, proposal.edited_from) != (authors, edited_from):
-        raise NotAuthorised("authors", "the authors are not those who edited the action; nothing was sent")
+def _check_authors(proposal: Proposal, before: Approval | None, writers: Iterable[str]) -> None:
+    authors = authors_of(before, proposal.proposed_by, writers)
+    is_edit = before is not None and before.status == ApprovalStatus.EDITED
+    edited_from = before.proposal.approval_id if before is not None and is_edit else ""
+    if ({*proposal.authors}, proposal.edited_from) != ({*authors}, edited_from):
+        raise NotAuthorised("authors", "the authors are not those who made the action; nothing was sent")
 
 
 def _check_terms(proposal: Proposal, policy: Policy, before: Approval | None) -> None:
@@ -84,9 +83,9 @@ def _check_terms(proposal: Proposal, policy: Policy, before: Approval | None) ->
 
 
 def _check_floor(proposal: Proposal, before: Approval) -> None:
-    """What a version wanted stays wanted when it is asked anew; over an edit, what stayed wanted then."""
-    is_edit = before.status == ApprovalStatus.EDITED
-    wanted = before.proposal.floor if is_edit else before.proposal.assessment.needs
+    """What a version wanted stays wanted when it is asked anew; over another action, what stayed wanted then."""
+    is_same = before.status == ApprovalStatus.VOIDED
+    wanted = before.proposal.assessment.needs if is_same else before.proposal.floor
     # Counted, not compared: of two equal distinct needs each wants persons of its own.
     if Counter(wanted) - Counter(proposal.floor):
         raise NotAuthorised("floor", "it leaves out people whom the version before it needed; nothing was sent")

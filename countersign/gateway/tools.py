@@ -21,6 +21,7 @@ from countersign.domain.administration import (
     TOOLS,
     DirectoryChange,
     PolicyChange,
+    UnfreezeChange,
     content,
     present,
     target,
@@ -125,12 +126,18 @@ class _ChangesPolicy(Value):
     change: PolicyChange
 
 
+class _Unfreezes(Value):
+    """Arguments of `unfreeze_effects`."""
+
+    change: UnfreezeChange
+
+
 class _ChangeAuthority:
     """Changes who may do what; it rests on what is in force."""
 
     version = TOOL_VERSION
 
-    def __init__(self, form: type[_ChangesDirectory | _ChangesPolicy]) -> None:
+    def __init__(self, form: type[_ChangesDirectory | _ChangesPolicy | _Unfreezes]) -> None:
         self._form = form
 
     def call(self, action: Action, reach: Reach) -> Call:
@@ -153,6 +160,7 @@ REGISTERED: Mapping[str, Tool] = {
     publication.TOOL: _Publish(),
     TOOLS["directory"]: _ChangeAuthority(_ChangesDirectory),
     TOOLS["policy"]: _ChangeAuthority(_ChangesPolicy),
+    TOOLS["unfreeze"]: _ChangeAuthority(_Unfreezes),
 }
 
 

@@ -62,7 +62,7 @@ class Votes:
         since = max(statement.issued_at, asked.proposed_at) - LEEWAY
         if not since <= vote.decided_at < min(asked.deadline, now + LEEWAY):
             raise _forged(vote, "it was not decided after its proposal and signing, and before the deadline")
-        return Cast(vote, signer, self._lapse(vote, signer, proposal.action, now))
+        return Cast(vote, signer, _not_theirs(vote, signer, asked) or self._lapse(vote, signer, proposal.action, now))
 
     def _asked(self, vote: Vote, proposal: Proposal) -> Proposal:
         """The proposal that a vote was about: for the edit that made this one, the one before."""
@@ -105,7 +105,7 @@ def _check_voter(vote: Vote, proposal: Proposal) -> None:
         raise NotAuthorised("own_vote", "whoever asked for the action cannot approve it; nothing was sent")
     is_author = vote.person in proposal.authors
     if is_author and vote.decision != "edit":
-        raise NotAuthorised("own_vote", f"{vote.person} edited the action, so others must approve it; nothing was sent")
+        raise NotAuthorised("own_vote", f"{vote.person} made the action, so others must approve it; nothing was sent")
     if vote.decision == "edit" and not is_author:
         raise _forged(vote, "it edits the action, of which they are no author")
 
@@ -123,10 +123,17 @@ def _check_said(vote: Vote, statement: Statement, asked: Proposal, proposal: Pro
         raise _forged(vote, "the ledger tells it differently from what was signed")
     if statement.edited_action != (proposal.action_hash if vote.decision == "edit" else ""):
         raise _forged(vote, "it made another action")
-    if vote.decision != "break_glass" and vote.decision not in asked.decisions:
+    if vote.decision != "break_glass" and vote.decision not in asked.offered(vote.decided_at):
         raise _forged(vote, f"the policy does not offer {vote.decision!r}")
     if vote.decision == "break_glass" and not vote.comment_hash:
         raise _forged(vote, "the glass is not broken without a reason")
+
+
+def _not_theirs(vote: Vote, signer: Person, asked: Proposal) -> str:
+    """Why the lines that the signer belongs to now may not decide so, when others may; empty if they may."""
+    if vote.decision == "break_glass" or vote.decision in asked.allowed(signer, vote.decided_at):
+        return ""
+    return f"may no longer decide {vote.decision!r}, with the roles of now"
 
 
 def _forged(vote: Vote, why: str) -> NotAuthorised:

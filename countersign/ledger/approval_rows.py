@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, Select, select, tuple_, update
+from sqlalchemy import Connection, Select, func, select, tuple_, update
 
+from countersign.domain.execution import ExecutionStatus
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Vote
 from countersign.ledger.store import Writing
-from countersign.ledger.tables import approvals, votes
+from countersign.ledger.tables import approvals, executions, votes
 
 
 def find(connection: Connection, tenant: str, approval_id: str) -> Approval | None:
@@ -44,6 +45,39 @@ def set_status(writing: Writing, approval_id: str, status: ApprovalStatus, now: 
     """Move an approval; the caller holds its operation's lock and has looked at its present status."""
     is_it = (approvals.c.tenant == writing.tenant) & (approvals.c.approval_id == approval_id)
     writing.connection.execute(update(approvals).where(is_it).values(status=status.value, changed_at=now, **more))
+
+
+def on_its_way(writing: Writing, approval: Approval) -> bool:
+    """Whether something may have been sent under it, or was."""
+    sent = select(func.count()).where(
+        executions.c.tenant == writing.tenant,
+        executions.c.approval_id == approval.proposal.approval_id,
+        executions.c.status != ExecutionStatus.NOT_SENT.value,
+    )
+    return writing.connection.execute(sent).scalar_one() > 0
+
+
+def can_be_closed(writing: Writing, approval: Approval) -> bool:
+    """Whether it is pending, or granted while surely nothing was sent under it."""
+    if approval.status == ApprovalStatus.GRANTED:
+        return not on_its_way(writing, approval)
+    return approval.status == ApprovalStatus.PENDING
+
+
+def close(
+    writing: Writing, approval: Approval, status: ApprovalStatus, subject: str, now: datetime, **by: JsonValue
+) -> None:
+    """Settle an approval, where it can be closed, by what has taken its place or has ended the run.
+
+    One that people had no time left for by then has expired, though its run had not come to that yet (G24).
+    """
+    if not can_be_closed(writing, approval):
+        return
+    if approval.status == ApprovalStatus.PENDING and approval.proposal.deadline <= now:
+        status, subject, by = ApprovalStatus.EXPIRED, "clock", {}
+    set_status(writing, approval.proposal.approval_id, status, now)
+    operation = approval.proposal.operation
+    writing.record(f"approval.{status.value}", operation, subject, now, **names(approval.proposal), **by)
 
 
 def cast(writing: Writing, approval: Approval, vote: Vote) -> bool:

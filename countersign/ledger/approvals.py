@@ -1,28 +1,37 @@
-"""Approvals: proposals put before people, opened, superseded and settled; what people decide is in `decisions`."""
+"""Approvals: proposals put before people, read and settled; how one is opened and decided lies in parts of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from countersign.domain.action import Action
 from countersign.domain.decision import Outcome
 from countersign.domain.directory import Person
 from countersign.domain.edit import Edit
-from countersign.domain.errors import Conflict, InputRefused
-from countersign.domain.execution import ExecutionStatus
-from countersign.domain.policy import Answer, Spent, Window
+from countersign.domain.errors import InputRefused
+from countersign.domain.need import freezes
+from countersign.domain.policy import Spent, Window
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Rejection
 from countersign.domain.values import Sha256
-from countersign.ledger.approval_rows import find, names, newest, of_operation, of_status, set_status
+from countersign.ledger.approval_rows import (
+    can_be_closed,
+    find,
+    names,
+    newest,
+    of_operation,
+    of_status,
+    on_its_way,
+    set_status,
+)
 from countersign.ledger.decisions import decide, record_refusal
-from countersign.ledger.edited import carry_over
+from countersign.ledger.opening import open_approval
 from countersign.ledger.precedents import approved_by, rejection_like, spent
 from countersign.ledger.store import Store, Writing, absent
-from countersign.ledger.tables import approvals, executions
+from countersign.ledger.tables import approvals
+from countersign.ledger.waiting import frozen_told, mark
 from countersign.ports import Received
 
 
@@ -41,26 +50,26 @@ class SqlApprovals:
 
         Raises:
             NotFound: the operation is not registered.
+            ControlChanged: somebody else is in control than when it was made.
             Conflict: the operation has ended, the approval id is taken, a higher version of the same run is open
                 already, or nobody edited the approval that it names.
         """
         with self._store.writing(proposal.tenant) as writing:
-            writing.lock_known_operation(proposal.operation)
-            writing.check_running(proposal.operation)
-            stored = _opened(writing.connection, proposal, run_id)
-            if stored is not None:
-                return stored
-            older = of_operation(writing.connection, proposal.tenant, proposal.operation)
-            approval = _insert(writing, proposal, run_id, view, now)
-            for one in older:
-                _supersede(writing, one, proposal.approval_id, now)
-            _record_opening(writing, approval, run_id, view, now)
-            return carry_over(writing, approval, run_id, now) if proposal.edited_from else approval
+            return open_approval(writing, proposal, run_id, view, now)
 
     def get(self, tenant: str, approval_id: str) -> Approval:
         """That approval with its votes, or NotFound."""
         with self._store.reading(tenant) as connection:
             return _known(connection, tenant, approval_id)
+
+    def line(self, tenant: str, approval_id: str) -> str:
+        """The line of runs that asks about it; as in ports.Approvals."""
+        is_it = (approvals.c.tenant == tenant) & (approvals.c.approval_id == approval_id)
+        with self._store.reading(tenant) as connection:
+            found: str | None = connection.execute(select(approvals.c.run_id).where(is_it)).scalar()
+        if found is None:
+            raise absent("approval", approval_id)
+        return found
 
     def current(self, tenant: str, operation: str) -> Approval | None:
         """The operation's latest approval."""
@@ -110,7 +119,7 @@ class SqlApprovals:
         with self._store.writing(tenant) as writing:
             approval = _locked(writing, approval_id)
             expires = status == ApprovalStatus.EXPIRED
-            if approval.status != ApprovalStatus.PENDING and (expires or not _can_be_closed(writing, approval)):
+            if approval.status != ApprovalStatus.PENDING and (expires or not can_be_closed(writing, approval)):
                 return approval.status
             if expires and now < approval.proposal.deadline:
                 raise InputRefused(
@@ -121,7 +130,17 @@ class SqlApprovals:
             subject = "clock" if expires else "unknown"
             kind, operation = f"approval.{status.value}", approval.proposal.operation
             writing.record(kind, operation, subject, now, **names(approval.proposal))
+            if expires and freezes(approval.proposal.assessment.needs):
+                writing.notify(frozen_told(approval.proposal, now))
         return status
+
+    def mark(self, tenant: str, approval_id: str, tick: int, now: datetime) -> ApprovalStatus:
+        """Record that a tick of a pending approval came, once; as in ports.Approvals."""
+        with self._store.writing(tenant) as writing:
+            approval = _locked(writing, approval_id)
+            if approval.status == ApprovalStatus.PENDING:
+                mark(writing, approval.proposal, tick, now)
+        return approval.status
 
     def void(
         self, tenant: str, approval_id: str, reason: str, expected: str, found: str, now: datetime
@@ -129,7 +148,7 @@ class SqlApprovals:
         """Void a grant under which nothing was sent; as in ports.Approvals."""
         with self._store.writing(tenant) as writing:
             approval = _locked(writing, approval_id)
-            if approval.status != ApprovalStatus.GRANTED or _on_its_way(writing, approval):
+            if approval.status != ApprovalStatus.GRANTED or on_its_way(writing, approval):
                 return approval.status
             sentence = f"{reason}: expected {expected}, found {found}"
             set_status(writing, approval_id, ApprovalStatus.VOIDED, now, void_reason=sentence)
@@ -180,96 +199,3 @@ def _locked(writing: Writing, approval_id: str) -> Approval:
         raise absent("approval", approval_id)
     writing.lock_known_operation(operation)
     return _known(writing.connection, writing.tenant, approval_id)
-
-
-def _opened(connection: Connection, proposal: Proposal, run_id: str) -> Approval | None:
-    same = select(approvals.c.approval_id).where(
-        approvals.c.tenant == proposal.tenant,
-        approvals.c.operation == proposal.operation,
-        approvals.c.run_id == run_id,
-        approvals.c.approval_version >= proposal.approval_version,
-    )
-    approval_id = connection.execute(same.order_by(approvals.c.approval_version)).scalar()
-    stored = None if approval_id is None else find(connection, proposal.tenant, approval_id)
-    if stored is not None and stored.proposal.approval_version > proposal.approval_version:
-        raise Conflict(
-            f"approval version {proposal.approval_version} of operation {proposal.operation} comes too late: version "
-            f"{stored.proposal.approval_version} is open; look at that one"
-        )
-    return stored
-
-
-def _insert(writing: Writing, proposal: Proposal, run_id: str, view: Sha256, now: datetime) -> Approval:
-    by_rule = proposal.assessment.answer == Answer.BY_RULE
-    status = ApprovalStatus.GRANTED if by_rule else ApprovalStatus.PENDING
-    inserted = writing.insert_once(
-        approvals,
-        approval_id=proposal.approval_id,
-        operation=proposal.operation,
-        run_id=run_id,
-        approval_version=proposal.approval_version,
-        number=_next_number(writing),
-        status=status.value,
-        proposal=proposal,
-        view=view,
-        opened_at=now,
-        changed_at=now,
-        void_reason="",
-        **_looked_up_by(proposal.action),
-    )
-    if not inserted:
-        raise Conflict(f"approval id {proposal.approval_id} stands for another proposal already; use a new id")
-    return Approval(proposal=proposal, status=status)
-
-
-def _next_number(writing: Writing) -> int:
-    writing.lock_openings()
-    latest = select(func.max(approvals.c.number)).where(approvals.c.tenant == writing.tenant)
-    return (writing.connection.execute(latest).scalar() or 0) + 1
-
-
-def _looked_up_by(action: Action) -> dict[str, Any]:
-    """What earlier approvals are found by when another action is assessed."""
-    amount = action.amount
-    return {
-        "likeness": action.likeness(), "tool": action.tool, "target": action.target,
-        "currency": amount.currency if amount else None, "minor": amount.minor if amount else None,
-    }  # fmt: skip
-
-
-def _supersede(writing: Writing, older: Approval, by: str, now: datetime) -> None:
-    if _can_be_closed(writing, older):
-        set_status(writing, older.proposal.approval_id, ApprovalStatus.SUPERSEDED, now)
-        writing.record("approval.superseded", older.proposal.operation, "agent", now, **names(older.proposal), by=by)
-
-
-def _can_be_closed(writing: Writing, approval: Approval) -> bool:
-    """Whether it is pending, or granted while surely nothing was sent under it."""
-    if approval.status == ApprovalStatus.GRANTED:
-        return not _on_its_way(writing, approval)
-    return approval.status == ApprovalStatus.PENDING
-
-
-def _on_its_way(writing: Writing, approval: Approval) -> bool:
-    sent = select(func.count()).where(
-        executions.c.tenant == writing.tenant,
-        executions.c.approval_id == approval.proposal.approval_id,
-        executions.c.status != ExecutionStatus.NOT_SENT.value,
-    )
-    return writing.connection.execute(sent).scalar_one() > 0
-
-
-def _record_opening(writing: Writing, approval: Approval, run_id: str, view: Sha256, now: datetime) -> None:
-    proposal, by_rule = approval.proposal, approval.status == ApprovalStatus.GRANTED
-    kind, subject = ("approval.granted_by_rule", "policy") if by_rule else ("approval.opened", "agent")
-    writing.record(
-        kind,
-        proposal.operation,
-        subject,
-        now,
-        **names(proposal),
-        run_id=run_id,
-        view=view,
-        policy=proposal.action.policy_version,
-        rules=[*proposal.assessment.rules],
-    )

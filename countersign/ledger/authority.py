@@ -1,4 +1,4 @@
-"""Rows of persons, keys, policies and set-ups: how authority is read, and the one way in which it is written.
+"""Rows of persons, keys, policies, freezes and set-ups: how authority is read, and the one way in which it is written.
 
 Apart from the directory because decisions and registrations look at it inside transactions of their own.
 """
@@ -13,10 +13,11 @@ from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
 
 from countersign.domain.administration import Authority
 from countersign.domain.directory import Key, Person
+from countersign.domain.freeze import Freeze
 from countersign.domain.policy import Policy
 from countersign.domain.values import Instant
 from countersign.ledger.store import Writing
-from countersign.ledger.tables import keys, persons, policies, set_ups
+from countersign.ledger.tables import freezes, keys, persons, policies, set_ups
 from countersign.ports import Adopted
 
 FIRST_SET_UP = "first_set_up"
@@ -42,10 +43,19 @@ def set_up_open(connection: Connection, tenant: str) -> bool:
 
 
 def load_authority(connection: Connection, tenant: str) -> Authority:
-    """Persons and policies in force."""
+    """Persons, and the policies and freezes in force."""
     return Authority(
-        tenant=tenant, persons=load_persons(connection, tenant), policies=load_policies(connection, tenant)
+        tenant=tenant,
+        persons=load_persons(connection, tenant),
+        policies=load_policies(connection, tenant),
+        freezes=tuple(one for one in load_freezes(connection, tenant) if one.in_force),
     )
+
+
+def load_freezes(connection: Connection, tenant: str) -> list[Freeze]:
+    """All freezes, lifted ones too, oldest first."""
+    of_tenant = select(freezes.c.freeze).where(freezes.c.tenant == tenant)
+    return list(connection.execute(of_tenant.order_by(freezes.c.number)).scalars())
 
 
 def load_policies(connection: Connection, tenant: str) -> dict[str, Policy]:

@@ -1,7 +1,6 @@
 """What people decide, and every message that tried to: ruled on, counted once, recorded with its outcome.
 
-Apart from the approvals' own life because here each way of sending the same thing twice is told apart (G17): the same
-message again, the same statement in another message, another statement under a used id.
+Apart from the approvals' own life because most messages change nothing of it, and are recorded all the same (G47).
 """
 
 from __future__ import annotations
@@ -9,19 +8,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from pydantic import JsonValue
-from sqlalchemy import select
 
-from countersign.domain.canonical import sha256_hex
-from countersign.domain.decision import Background, Outcome, Ruling, Statement, rule_on
+from countersign.domain.decision import Background, Outcome, Ruling, rule_on
 from countersign.domain.directory import Person
 from countersign.domain.edit import Edit
 from countersign.domain.proposal import ApprovalStatus, Vote
-from countersign.domain.strict_json import check_text
 from countersign.ledger.approval_rows import cast, find, newest, set_status
 from countersign.ledger.authority import load_persons
+from countersign.ledger.messages import Sent, keep, recall, seen_before, statement_hash
 from countersign.ledger.precedents import approved_by
 from countersign.ledger.store import Writing
-from countersign.ledger.tables import messages, statements
 from countersign.ports import Received
 
 _NO_STATEMENT = ""
@@ -29,21 +25,19 @@ _NO_STATEMENT = ""
 
 def decide(writing: Writing, received: Received, signer: Person, edit: Edit | None) -> Outcome:
     """Rule on a verified statement in this transaction; as in ports.Approvals."""
-    check_text(received.token, "statement")
-    statement, operation, now = received.statement, received.statement.operation, received.at
-    statement_hash = sha256_hex(received.token.encode())
-    writing.lock_operation(operation)
-    recorded = _recorded(writing, operation, received.message_id, statement_hash)
+    statement, now = received.statement, received.at
+    token_hash = statement_hash(received.token)
+    sent = Sent(statement.operation, received.message_id, received.transport, token_hash, now)
+    writing.lock_operation(sent.operation)
+    recorded = recall(writing, sent)
     if recorded is not None:
         return recorded
-    if writing.insert_once(statements, id=statement.id, hash=statement_hash, operation=operation, seen_at=now):
-        outcome = _ruled(writing, received, signer, edit)
-    else:
-        outcome = _seen_before(writing, statement, statement_hash)
-    if not _keep(writing, operation, received.message_id, statement_hash, received.transport, outcome, now):
+    seen = seen_before(writing, sent, statement.id)
+    outcome = _ruled(writing, received, signer, edit) if seen is None else _as_it_stands(writing, received, seen)
+    if not keep(writing, sent, outcome):
         # Only where there is no operation to lock can the same message have come twice at once.
-        return _recorded(writing, operation, received.message_id, statement_hash) or outcome
-    _record(writing, operation, signer.id, _said(received, statement_hash), outcome, now)
+        return recall(writing, sent) or outcome
+    _record(writing, sent.operation, signer.id, _said(received, token_hash), outcome, now)
     return outcome
 
 
@@ -51,8 +45,9 @@ def record_refusal(
     writing: Writing, operation: str, message_id: str, transport: str, outcome: Outcome, now: datetime
 ) -> Outcome:
     """Record a message without a verified statement, once; a repeat returns what was recorded."""
-    if not _keep(writing, operation, message_id, _NO_STATEMENT, transport, outcome, now):
-        return _recorded(writing, operation, message_id, _NO_STATEMENT) or outcome
+    sent = Sent(operation, message_id, transport, _NO_STATEMENT, now)
+    if not keep(writing, sent, outcome):
+        return recall(writing, sent) or outcome
     _record(writing, operation, "unknown", {"message_id": message_id, "transport": transport}, outcome, now)
     return outcome
 
@@ -96,23 +91,17 @@ def _vote(received: Received) -> Vote:
     )
 
 
-def _seen_before(writing: Writing, statement: Statement, statement_hash: str) -> Outcome:
-    approval = find(writing.connection, writing.tenant, statement.approval_id)
-    status = approval.status if approval is not None else None
-    is_it = (statements.c.tenant == writing.tenant) & (statements.c.id == statement.id)
-    if writing.connection.execute(select(statements.c.hash).where(is_it)).scalar_one() != statement_hash:
-        return Outcome(ruling=Ruling.ID_CONFLICT, status=status)
-    if approval is not None and any(vote.statement_id == statement.id for vote in approval.votes):
-        return Outcome(ruling=Ruling.REPLAY, status=status)
-    refused = "this very statement was refused before and does not count; sign a new one"
-    return Outcome(ruling=Ruling.REPLAY, detail=refused, status=status)
+def _as_it_stands(writing: Writing, received: Received, seen: Outcome) -> Outcome:
+    """What came again changes nothing, but its sender learns how the approval stands by now."""
+    approval = find(writing.connection, writing.tenant, received.statement.approval_id)
+    return seen.model_copy(update={"status": approval.status if approval is not None else None})
 
 
-def _said(received: Received, statement_hash: str) -> dict[str, JsonValue]:
+def _said(received: Received, token_hash: str) -> dict[str, JsonValue]:
     statement = received.statement
     said: dict[str, JsonValue] = {
         "message_id": received.message_id, "transport": received.transport, "assurance": received.assurance,
-        "statement_id": statement.id, "statement_hash": statement_hash, "approval_id": statement.approval_id,
+        "statement_id": statement.id, "statement_hash": token_hash, "approval_id": statement.approval_id,
         "approval_version": statement.approval_version, "action_hash": statement.action_hash,
         "decision": statement.decision, "comment_hash": statement.comment_hash,
     }  # fmt: skip
@@ -133,30 +122,3 @@ def _record(
         names = {name: detail[name] for name in kept if name in detail}
         kind = "break_glass" if glass else "approval"
         writing.record(f"{kind}.{outcome.status.value}", operation, subject, now, **names)
-
-
-def _recorded(writing: Writing, operation: str, message_id: str, statement_hash: str) -> Outcome | None:
-    found: Outcome | None = writing.connection.execute(
-        select(messages.c.outcome).where(
-            messages.c.tenant == writing.tenant,
-            messages.c.operation == operation,
-            messages.c.message_id == message_id,
-            messages.c.statement_hash == statement_hash,
-        )
-    ).scalar()
-    return found
-
-
-def _keep(
-    writing: Writing, operation: str, message_id: str, statement_hash: str, transport: str, outcome: Outcome,
-    now: datetime,
-) -> bool:  # fmt: skip
-    return writing.insert_once(
-        messages,
-        operation=operation,
-        message_id=message_id,
-        statement_hash=statement_hash,
-        transport=transport,
-        outcome=outcome,
-        received_at=now,
-    )

@@ -11,6 +11,7 @@ from countersign.domain.action import Action
 from countersign.domain.administration import (
     ADMINISTRATION,
     Authority,
+    Change,
     DirectoryChange,
     PolicyChange,
     changed,
@@ -36,7 +37,8 @@ from countersign.ledger.authority import (
     set_up_open,
     write_persons,
 )
-from countersign.ledger.store import Store
+from countersign.ledger.freezes import lift
+from countersign.ledger.store import Store, Writing
 from countersign.ledger.tables import changes, set_ups
 from countersign.ports import Adopted
 
@@ -118,7 +120,7 @@ class SqlDirectory:
             Mandate(FIRST_SET_UP, subject, now).record(writing, "set_up.closed")
         return True
 
-    def apply(self, tenant: str, change: DirectoryChange | PolicyChange, action: Action, now: datetime) -> None:
+    def apply(self, tenant: str, change: Change, action: Action, now: datetime) -> None:
         """Make a governed change once; as in ports.Directory.
 
         Raises:
@@ -134,16 +136,24 @@ class SqlDirectory:
             _check_still_there(change, authority, action)
             _refuse(problems(change, authority, now))
             mandate = Mandate(action.operation, "gateway", now, action.operation)
-            if isinstance(change, PolicyChange):
-                adopt(writing, change.policy, mandate)
-            else:
-                write_persons(writing, authority.persons, changed(authority, change, now), mandate)
+            _make(writing, change, authority, mandate)
 
     def applied(self, tenant: str, key: str) -> bool:
         """Whether the change of that idempotency key was made."""
         made = select(changes.c.key).where(changes.c.tenant == tenant, changes.c.key == key)
         with self._store.reading(tenant) as connection:
             return connection.execute(made).first() is not None
+
+
+def _make(writing: Writing, change: Change, authority: Authority, mandate: Mandate) -> None:
+    if isinstance(change, DirectoryChange):
+        write_persons(writing, authority.persons, changed(authority, change, mandate.now), mandate)
+    elif isinstance(change, PolicyChange):
+        adopt(writing, change.policy, mandate)
+    else:
+        freeze = authority.freeze(change.freeze)
+        assert freeze is not None, "a change without problems lifts what is in force"
+        lift(writing, freeze, mandate)
 
 
 def _check_open(connection: Connection, tenant: str) -> None:
@@ -161,7 +171,7 @@ def _refuse(found: Iterable[str]) -> None:
         raise InputRefused("; ".join(sentences))
 
 
-def _check_still_there(change: DirectoryChange | PolicyChange, authority: Authority, action: Action) -> None:
+def _check_still_there(change: Change, authority: Authority, action: Action) -> None:
     found = sha256_hex(present(change, authority))
     if found != action.evidence_hash:
         raise Drifted(

@@ -10,10 +10,10 @@ from datetime import datetime
 
 from sqlalchemy import select
 
-from countersign.domain.decision import approving
+from countersign.domain.decision import approvers, approving
 from countersign.domain.edit import edit_counts
 from countersign.domain.errors import Conflict
-from countersign.domain.policy import unmet
+from countersign.domain.need import unmet
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Vote
 from countersign.ledger.approval_rows import cast, find, names, set_status
 from countersign.ledger.authority import load_persons
@@ -66,6 +66,6 @@ def _same_run(writing: Writing, proposal: Proposal, run_id: str) -> bool:
 
 def _status_with(writing: Writing, proposal: Proposal, edit: Vote) -> ApprovalStatus:
     needs = proposal.assessment.needs
-    counted = [vote.person for vote in approving([edit], needs)]
-    approvers = load_persons(writing.connection, writing.tenant, counted)
-    return ApprovalStatus.PENDING if unmet(needs, approvers) else ApprovalStatus.GRANTED
+    persons = load_persons(writing.connection, writing.tenant, [edit.person])
+    agreed = approvers(approving([edit], needs), proposal, persons)
+    return ApprovalStatus.PENDING if unmet(needs, agreed) else ApprovalStatus.GRANTED

@@ -11,11 +11,14 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy import Connection, Row, func, select, update
 
-from countersign.domain.errors import Conflict, Unavailable
+from countersign.domain.errors import Conflict, Frozen, Unavailable
 from countersign.domain.execution import Execution, ExecutionStatus, Receipt
+from countersign.domain.freeze import Freeze
 from countersign.domain.proposal import Approval, ApprovalStatus
 from countersign.ledger.approval_rows import find, set_status
 from countersign.ledger.columns import moment_text
+from countersign.ledger.control_rows import check_control
+from countersign.ledger.freezes import held
 from countersign.ledger.store import Store, Writing, absent
 from countersign.ledger.tables import approvals, executions
 
@@ -34,6 +37,17 @@ class SqlExecutions:
         Raises:
             Conflict: also where the approval, as the ledger has it now, is not granted, or the operation has ended.
         """
+        claimed = self._claimed(approval, key, now, until)
+        if isinstance(claimed, Freeze):
+            tool = f"tool {claimed.tool}" if claimed.tool else "all effects"
+            raise Frozen(
+                f"freeze {claimed.number} of {claimed.person} holds {tool} since {claimed.since.isoformat()}; nothing "
+                "was sent, and it is tried again until two persons lift it"
+            )
+        return claimed
+
+    def _claimed(self, approval: Approval, key: str, now: datetime, until: datetime) -> Execution | Freeze:
+        """The claim, or what holds it; not raised in here, since its record has to stay."""
         proposal = approval.proposal
         with self._store.writing(proposal.tenant) as writing:
             writing.lock_known_operation(proposal.operation)
@@ -45,6 +59,12 @@ class SqlExecutions:
             _check_no_other(writing, proposal.operation, key)
             if stored is not None:
                 _check_free(stored, now)
+            if stored is None or stored.status == ExecutionStatus.NOT_SENT:
+                # What may be on its way is looked up whoever is in control, and whatever is frozen.
+                check_control(writing, proposal.operation, proposal.control_version)
+                freeze = held(writing, proposal, now)
+                if freeze is not None:
+                    return freeze
             claimed = _claimed(approval, key, stored, until)
             _write_claim(writing, claimed, first=stored is None)
             names = _names(claimed)

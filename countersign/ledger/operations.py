@@ -10,11 +10,18 @@ from sqlalchemy import ColumnElement, Connection, Row, select, update
 
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import Conflict, NotAuthorised
+from countersign.domain.escalation import Severity
+from countersign.domain.notice import Notice, NoticeKind
 from countersign.domain.operation import Operation
 from countersign.domain.state import State
 from countersign.ledger.authority import set_up_open
+from countersign.ledger.escalations import answer
+from countersign.ledger.lines import hand_on, present_run, take_on
 from countersign.ledger.store import Store, Writing, absent
 from countersign.ledger.tables import operations
+
+_BEFORE_PEOPLE = (State.ESCALATED, State.OUTCOME_UNKNOWN)
+"""Where an escalation can be open."""
 
 
 class SqlOperations:
@@ -31,14 +38,14 @@ class SqlOperations:
             if writing.insert_once(operations, **fields):
                 _record_registration(writing, operation)
                 return operation
-            stored = _stored(writing.connection, operation.tenant, operation.operation)
+            stored = stored_operation(writing.connection, operation.tenant, operation.operation)
         _check_same_request(stored, operation)
         return stored
 
     def get(self, tenant: str, operation: str) -> Operation:
         """The stored one, or NotFound."""
         with self._store.reading(tenant) as connection:
-            return _stored(connection, tenant, operation)
+            return stored_operation(connection, tenant, operation)
 
     def list(self, tenant: str) -> Sequence[Operation]:
         """All of a tenant, newest first; by name where two are of the same instant."""
@@ -57,7 +64,7 @@ class SqlOperations:
         """
         with self._store.writing(tenant) as writing:
             writing.lock_known_operation(operation)
-            stored = _stored(writing.connection, tenant, operation)
+            stored = stored_operation(writing.connection, tenant, operation)
             if (stored.state, stored.reason) == (state, reason):
                 return
             if stored.state.terminal:
@@ -65,6 +72,41 @@ class SqlOperations:
             changed = update(operations).where(_is(tenant, operation)).values(state=state.value, reason=reason)
             writing.connection.execute(changed)
             writing.record(f"run.{state.value.lower()}", operation, "run", now, reason=reason)
+            if state.terminal or (stored.state in _BEFORE_PEOPLE and state not in _BEFORE_PEOPLE):
+                answer(writing, operation, "ended" if state.terminal else "went_on", None, now)
+            if state.terminal:
+                writing.notify(_end_told(stored, state, reason, now))
+
+    def hand_on(self, tenant: str, operation: str, line: str, run_id: str, now: datetime) -> None:
+        """Record that this run of a line goes on in a next one; as in ports.Operations."""
+        with self._store.writing(tenant) as writing:
+            writing.lock_known_operation(operation)
+            hand_on(writing, operation, line, run_id, now)
+
+    def take_on(self, tenant: str, operation: str, line: str, run_id: str, now: datetime) -> None:
+        """Make this run the present one of a line that was handed on; as in ports.Operations."""
+        with self._store.writing(tenant) as writing:
+            writing.lock_known_operation(operation)
+            take_on(writing, operation, line, run_id, now)
+
+    def present_run(self, tenant: str, operation: str, line: str) -> str:
+        """The run that carries the line now; as in ports.Operations."""
+        with self._store.reading(tenant) as connection:
+            return present_run(connection, tenant, operation, line)
+
+
+def stored_operation(connection: Connection, tenant: str, operation: str) -> Operation:
+    """The operation as it is registered, with where its run stands; or NotFound."""
+    found = find_operation(connection, tenant, operation)
+    if found is None:
+        raise absent("operation", operation)
+    return found
+
+
+def find_operation(connection: Connection, tenant: str, operation: str) -> Operation | None:
+    """The same, or nothing."""
+    row = connection.execute(select(operations).where(_is(tenant, operation))).first()
+    return None if row is None else _operation(row)
 
 
 def _check_set_up(writing: Writing) -> None:
@@ -91,15 +133,21 @@ def _is(tenant: str, operation: str) -> ColumnElement[bool]:
     return (operations.c.tenant == tenant) & (operations.c.operation == operation)
 
 
-def _stored(connection: Connection, tenant: str, operation: str) -> Operation:
-    row = connection.execute(select(operations).where(_is(tenant, operation))).first()
-    if row is None:
-        raise absent("operation", operation)
-    return _operation(row)
-
-
 def _operation(row: Row[Any]) -> Operation:
     return Operation.model_validate({**row._mapping, "state": State(row.state)})
+
+
+def _end_told(operation: Operation, state: State, reason: str, now: datetime) -> Notice:
+    return Notice(
+        kind=NoticeKind.RUN_ENDED,
+        tenant=operation.tenant,
+        operation=operation.operation,
+        persons=(operation.requester,),
+        severity=Severity.LOW if state == State.SUCCEEDED else Severity.MEDIUM,
+        # Without the sentence behind the reason's code: what is told leaves the house (G46).
+        code=":".join(filter(None, [state.value, reason.partition(":")[0]])),
+        at=now,
+    )
 
 
 def _check_same_request(stored: Operation, asked: Operation) -> None:

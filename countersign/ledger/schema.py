@@ -18,7 +18,7 @@ from countersign.ledger.engines import in_plain_words
 from countersign.ledger.tables import installation as installations
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision in `migrations`."""
 
 _ADVISORY_LOCK = 0x636F756E74657273

@@ -10,15 +10,31 @@ from countersign.domain.errors import Unavailable
 from countersign.ledger.approvals import SqlApprovals
 from countersign.ledger.audit import SqlAuditLog
 from countersign.ledger.checkpoints import Checkpoints
+from countersign.ledger.controls import SqlControls
 from countersign.ledger.directory import SqlDirectory
 from countersign.ledger.documents import SqlDocuments
 from countersign.ledger.drafts import SqlDrafts
 from countersign.ledger.engines import make_engine
+from countersign.ledger.escalations import SqlEscalations
 from countersign.ledger.executions import SqlExecutions
+from countersign.ledger.freezes import SqlFreezes
 from countersign.ledger.operations import SqlOperations
+from countersign.ledger.outbox import SqlOutbox
 from countersign.ledger.schema import prepare
 from countersign.ledger.store import Store
-from countersign.ports import Approvals, AuditLog, Directory, Documents, Drafts, Executions, Operations
+from countersign.ports import (
+    Approvals,
+    AuditLog,
+    Controls,
+    Directory,
+    Documents,
+    Drafts,
+    Escalations,
+    Executions,
+    Freezes,
+    Operations,
+    Outbox,
+)
 
 
 class SqlLedger:
@@ -29,6 +45,10 @@ class SqlLedger:
     drafts: Drafts
     approvals: Approvals
     executions: Executions
+    controls: Controls
+    escalations: Escalations
+    freezes: Freezes
+    outbox: Outbox
     directory: Directory
     audit: AuditLog
 
@@ -39,6 +59,10 @@ class SqlLedger:
         self.drafts = SqlDrafts(store)
         self.approvals = SqlApprovals(store)
         self.executions = SqlExecutions(store)
+        self.controls = SqlControls(store)
+        self.escalations = SqlEscalations(store)
+        self.freezes = SqlFreezes(store)
+        self.outbox = SqlOutbox(store)
         self.directory = SqlDirectory(store)
         self.audit = SqlAuditLog(store)
 

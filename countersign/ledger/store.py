@@ -19,15 +19,17 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from countersign.domain.audit import GENESIS, AuditRecord, link
 from countersign.domain.canonical import canonical_bytes
+from countersign.domain.command import Ending
 from countersign.domain.errors import Conflict, NotFound
 from countersign.domain.identity import checked_name
+from countersign.domain.notice import Notice
 from countersign.domain.state import State
 from countersign.domain.strict_json import check_text
 from countersign.domain.values import Sha256
 from countersign.ledger.checkpoints import Checkpoints
 from countersign.ledger.columns import PlainText, moment_text
 from countersign.ledger.engines import in_plain_words, reading_engine
-from countersign.ledger.tables import audit_records, documents, operations, tenants, walled
+from countersign.ledger.tables import audit_records, documents, endings, notices, operations, tenants, walled
 
 Fact = dict[str, Any]
 
@@ -36,13 +38,14 @@ class Writing:
     """One open writing transaction of one tenant.
 
     Locks are taken in one order, so that none waits for the other in a circle: the operation or the directory first,
-    then the openings or a deciding person, the tenant's chain last, when everything else is done.
+    then the openings, a deciding person or the freezes, the tenant's chain last, when everything else is done.
     """
 
     def __init__(self, connection: Connection, tenant: str) -> None:
         self.connection = connection
         self.tenant = tenant
         self.facts: list[Fact] = []
+        self.notices: list[Notice] = []
         self.records: list[AuditRecord] = []
         """The audit records that were committed; empty until then."""
 
@@ -64,9 +67,15 @@ class Writing:
             raise absent("operation", operation)
 
     def check_running(self, operation: str) -> None:
-        """Conflict where an operation, which the caller has locked, has ended: nothing is asked or done for it then."""
+        """Conflict where an operation, which the caller has locked, has ended: nothing is asked or done for it then.
+
+        Also where people have ended it, and its run has not come to it yet.
+        """
         state = self.state_of(operation)
-        if state is not None and state.terminal:
+        if state is None or not state.terminal:
+            ending = self.ending_of(operation)
+            state = None if ending is None else ending.state
+        if state is not None:
             raise Conflict(f"operation {operation} has ended as {state.value}; ask anew under another id")
 
     def state_of(self, operation: str) -> State | None:
@@ -74,6 +83,10 @@ class Writing:
         is_it = (operations.c.tenant == self.tenant) & (operations.c.operation == operation)
         state: str | None = self.connection.execute(select(operations.c.state).where(is_it)).scalar()
         return None if state is None else State(state)
+
+    def ending_of(self, operation: str) -> Ending | None:
+        """How people ended the operation; nothing where they did not."""
+        return ending_of(self.connection, self.tenant, operation)
 
     def lock_directory(self) -> None:
         """Until the end of the transaction nobody else changes this tenant's persons, keys, policies or set-up."""
@@ -87,11 +100,19 @@ class Writing:
         """Until the end of the transaction no other decision of this person is ruled on, in whatever operation."""
         _lock(self.connection, "person", self.tenant, person)
 
+    def lock_freezes(self) -> None:
+        """Until the end of the transaction nobody else freezes, lifts a freeze or claims an effect of this tenant."""
+        _lock(self.connection, "freezes", self.tenant)
+
     def record(self, type: str, operation: str, subject: str, now: datetime, /, **detail: JsonValue) -> None:
         """Have an audit record written at the end of this transaction; fields as in AuditRecord."""
         fact = {"type": type, "operation": operation, "subject": subject, "detail": detail}
         check_text(fact, f"audit record {type[:60]}")
         self.facts.append({**fact, "recorded_at": moment_text(now)})
+
+    def notify(self, notice: Notice) -> None:
+        """Have people told of what this transaction does, if it commits."""
+        self.notices.append(notice)
 
 
 class Store:
@@ -131,6 +152,8 @@ class Store:
             _enter(connection, tenant)
             yield writing
             records = self._append(writing) if writing.facts else []
+            if writing.notices:
+                _post(writing)
         writing.records = records
         if records:
             self.checkpoints.advance(tenant, records[-1].sequence, records[-1].hash)
@@ -169,9 +192,26 @@ class Store:
         return records
 
 
+def ending_of(connection: Connection, tenant: str, operation: str) -> Ending | None:
+    """How people ended an operation; nothing where they did not."""
+    is_it = (endings.c.tenant == tenant) & (endings.c.operation == operation)
+    ending: Ending | None = connection.execute(select(endings.c.ending).where(is_it)).scalar()
+    return ending
+
+
 def absent(kind: str, name: object) -> NotFound:
     """The one answer for what is not there and for what is another tenant's (G09)."""
     return NotFound(f"{kind} {str(name)[:120]!r} is not there; check its name and the tenant")
+
+
+def _post(writing: Writing) -> None:
+    """Number the notices through the tenant, in the order in which their transactions end."""
+    _lock(writing.connection, "chain", writing.tenant)
+    latest = select(func.max(notices.c.number)).where(notices.c.tenant == writing.tenant)
+    first = (writing.connection.execute(latest).scalar() or 0) + 1
+    numbered = enumerate(writing.notices, start=first)
+    rows = [{"tenant": writing.tenant, "number": number, "addressed": False, "notice": one} for number, one in numbered]
+    writing.connection.execute(notices.insert(), rows)
 
 
 def _insert(connection: Connection) -> Callable[[Table], Any]:

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, ForeignKeyConstraint, Index, LargeBinary, MetaData, Table, UniqueConstraint
 
+from countersign.domain.command import Ending
+from countersign.domain.control import Control
 from countersign.domain.decision import Outcome
 from countersign.domain.directory import Key, Limit, Role
 from countersign.domain.draft import Draft, Violation
+from countersign.domain.escalation import Escalation
 from countersign.domain.execution import Receipt
+from countersign.domain.freeze import Freeze
+from countersign.domain.notice import Notice
 from countersign.domain.policy import Policy
 from countersign.domain.proposal import Proposal, Vote
 from countersign.domain.rubric import Grade
@@ -132,6 +137,7 @@ drafts = Table(
     _text("hash"),
     Column("draft", Frozen(Draft), nullable=False),
     _text("model"),
+    _text("author"),
     Column("written_at", Moment, nullable=False),
     _of_operation(),
 )
@@ -254,6 +260,108 @@ executions = Table(
     Index(None, "tenant", "operation", "number", unique=True),
     _of_operation(),
     ForeignKeyConstraint(["tenant", "approval_id"], ["approvals.tenant", "approvals.approval_id"]),
+)
+
+lines = Table(
+    "lines",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _text("line", key=True),
+    _text("run_id"),
+    _text("handed_on_by"),
+    _of_operation(),
+)
+"""Lines of runs that were handed on at least once, with the run that carries each now; empty between two runs."""
+
+controls = Table(
+    "controls",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _count("version", key=True),
+    Column("control", Frozen(Control), nullable=False),
+    _of_operation(),
+)
+"""Who was in control after the agent, from version 2 on; the highest version is."""
+
+endings = Table(
+    "endings",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    Column("ending", Frozen(Ending), nullable=False),
+    _of_operation(),
+)
+"""The operations that people ended; their runs may not have come to it yet."""
+
+escalations = Table(
+    "escalations",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _count("number", key=True),
+    _text("outcome"),
+    Column("escalation", Frozen(Escalation), nullable=False),
+    Index(None, "tenant", "outcome"),
+    _of_operation(),
+)
+
+freezes = Table(
+    "freezes",
+    metadata,
+    _text("tenant", key=True),
+    _count("number", key=True),
+    _text("order_hash"),
+    _text("signed_order"),
+    Column("freeze", Frozen(Freeze), nullable=False),
+    Index(None, "tenant", "order_hash", unique=True),
+)
+
+holds = Table(
+    "holds",
+    metadata,
+    _text("tenant", key=True),
+    _count("number", key=True),
+    _text("approval_id", key=True),
+    ForeignKeyConstraint(["tenant", "number"], ["freezes.tenant", "freezes.number"]),
+    ForeignKeyConstraint(["tenant", "approval_id"], ["approvals.tenant", "approvals.approval_id"]),
+)
+"""Which freeze has held which effect, so that each is recorded once, however often it is tried."""
+
+ticks = Table(
+    "ticks",
+    metadata,
+    _text("tenant", key=True),
+    _text("approval_id", key=True),
+    _count("number", key=True),
+    Column("marked_at", Moment, nullable=False),
+    ForeignKeyConstraint(["tenant", "approval_id"], ["approvals.tenant", "approvals.approval_id"]),
+)
+"""The reminders and tiers that have come."""
+
+notices = Table(
+    "notices",
+    metadata,
+    _text("tenant", key=True),
+    _count("number", key=True),
+    Column("addressed", Boolean(create_constraint=False), nullable=False),
+    Column("notice", Frozen(Notice), nullable=False),
+    Index(None, "tenant", "addressed", "number"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    _text("tenant", key=True),
+    _count("number", key=True),
+    _text("target", key=True),
+    _count("attempts"),
+    _text("status"),
+    Column("next_at", Moment, nullable=False),
+    _text("error"),
+    Index(None, "tenant", "status", "next_at"),
+    ForeignKeyConstraint(["tenant", "number"], ["notices.tenant", "notices.number"]),
 )
 
 walled = tuple(table for table in metadata.sorted_tables if "tenant" in table.c)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.failures import refusals
+from activities.runs import Runs
 from countersign import bootstrap
 from countersign.domain.errors import (
     ConfigurationRefused,
@@ -35,8 +37,12 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     opened.close()
 
 
+def refused_by(ledger: Ledger, step: str) -> AbstractContextManager[None]:
+    return refusals(Runs(ledger, bootstrap.wall_clock), "acme", "op-1", step)
+
+
 def failure_of(ledger: Ledger, error: CountersignError) -> ApplicationError:
-    with pytest.raises(ApplicationError) as failure, refusals(ledger, "acme", "op-1", "validate"):
+    with pytest.raises(ApplicationError) as failure, refused_by(ledger, "validate"):
         raise error
     return failure.value
 
@@ -78,7 +84,7 @@ def test_a_lack_is_tried_again_when_the_part_that_lacks_says(
 def test_a_fault_of_our_own_is_tried_again_and_told_by_its_kind_alone(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(ApplicationError) as failure, refusals(ledger, "acme", "op-1", "validate"):
+    with pytest.raises(ApplicationError) as failure, refused_by(ledger, "validate"):
         raise ZeroDivisionError(SENTENCE)
     assert (failure.value.non_retryable, failure.value.type) == (False, "ZeroDivisionError")
     assert "Zanzibar" not in str(failure.value) + caplog.text
@@ -86,5 +92,5 @@ def test_a_fault_of_our_own_is_tried_again_and_told_by_its_kind_alone(
 
 
 def test_a_cancel_passes_as_it_is(ledger: Ledger) -> None:
-    with pytest.raises(asyncio.CancelledError), refusals(ledger, "acme", "op-1", "draft"):
+    with pytest.raises(asyncio.CancelledError), refused_by(ledger, "draft"):
         raise asyncio.CancelledError

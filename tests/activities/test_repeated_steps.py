@@ -8,23 +8,24 @@ from typing import Any
 
 import pytest
 
+from activities.deciding import DecidingSteps
 from activities.drafting import DraftingSteps
 from activities.interfaces import Message, MessageBatch, ProposeOrder, StepOrder
 from activities.proposing import ProposingSteps
+from activities.runs import Runs
 from countersign import bootstrap
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.run import ProposalView
 from countersign.domain.state import State
+from tests.activities.desk import Nobody
 from tests.support.installation import Installation
 from tests.support.waiting import until_state
 
 
-class NobodyDrafts:
-    """A drafter that must not be asked."""
-
-    async def draft(self, *asked: Any, **more: Any) -> Any:
-        raise AssertionError("the agent was asked for a version that is there")
+def runs(installation: Installation) -> Runs:
+    """What checks the steps, by the wall clock."""
+    return Runs(installation.ledger, bootstrap.wall_clock)
 
 
 async def waiting_run(installation: Installation) -> tuple[StepOrder, ProposalView]:
@@ -34,27 +35,27 @@ async def waiting_run(installation: Installation) -> tuple[StepOrder, ProposalVi
         await until_state(run, State.WAITING_APPROVAL)
         shown = await run.query("proposal", result_type=ProposalView)
     run_id = (await run.describe()).run_id
-    return StepOrder(tenant="acme", operation="op-1", run_id=run_id, draft_version=1), shown
+    return StepOrder(tenant="acme", operation="op-1", line=run_id, draft_version=1, control_version=1), shown
 
 
 @pytest.mark.guarantee("G15")
 async def test_a_repeated_proposal_shows_what_the_first_showed(installation: Installation) -> None:
     step, shown = await waiting_run(installation)
     settings, proposal = installation.settings, installation.proposal("op-1")
-    proposing = ProposingSteps(
-        installation.ledger, bootstrap.cases(settings, installation.ledger), bootstrap.load_rubric(settings)
-    )
+    cases, rubric = bootstrap.cases(settings, installation.ledger), bootstrap.load_rubric(settings)
+    proposing = ProposingSteps(installation.ledger, runs(installation), cases, rubric)
     later = proposal.proposed_at + timedelta(seconds=30)
-    order = ProposeOrder(step=step, approval_version=1, draft_model="d", grade_model="g", now=later)
-    again = installation.step("op-1", step.run_id).run(proposing.propose, order)
+    order = ProposeOrder(step=step, approval_version=1, now=later)
+    again = installation.step("op-1", step.line).run(proposing.propose, order)
     assert (again.view, again.deadline, again.approval_id) == (shown.view, shown.deadline, shown.approval_id)
     assert installation.proposal("op-1") == proposal
 
 
 async def test_a_version_that_is_there_is_not_drafted_again(installation: Installation) -> None:
     step, _ = await waiting_run(installation)
-    drafting = DraftingSteps(installation.ledger, bootstrap.evidence(installation.settings), NobodyDrafts())
-    order = step.model_copy(update={"run_id": "after-a-reset"})
+    data = bootstrap.evidence(installation.settings)
+    drafting = DraftingSteps(installation.ledger, runs(installation), data, Nobody())
+    order = step.model_copy(update={"line": "after-a-reset"})
     again = await installation.step("op-1", "after-a-reset").run(drafting.draft, order)
     assert again.model == "offline-drafter/1"
 
@@ -66,7 +67,7 @@ async def test_a_version_that_is_there_is_not_drafted_again(installation: Instal
 async def test_a_vote_counts_by_when_the_run_received_it_not_by_when_it_is_ruled_on(
     installation: Installation, tmp_path: Path, before_deadline: timedelta, ruling: Ruling
 ) -> None:
-    short = installation.with_policy(tmp_path, decide_within="2s")
+    short = installation.with_policy(tmp_path, decide_within="2s", ladder={})
     await waiting_run(short)
     proposal = short.proposal("op-1")
     await short.after(proposal.deadline)
@@ -98,5 +99,7 @@ def decided(installation: Installation, person: str, message: dict[str, str] | N
         received_at=how.get("received_at", datetime.now(UTC)),
     )
     batch = MessageBatch(tenant="acme", operation="op-1", messages=(received,))
-    (outcome,) = installation.step("op-1").run(installation.deciding().decide, batch).outcomes
+    cases = bootstrap.cases(installation.settings, installation.ledger)
+    deciding = DecidingSteps(installation.ledger, runs(installation), "local", cases, unsigned=False)
+    (outcome,) = installation.step("op-1").run(deciding.decide, batch).outcomes
     return outcome

@@ -54,6 +54,10 @@ class Sales:
         assert text is not None
         return SingleValue(text=text, kind="number" if text.isdigit() else "text", unit=None)
 
+    def texts(self, *patterns: str) -> tuple[tuple[str, str], ...]:
+        """Nothing here looks like an order."""
+        return ()
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -78,3 +82,7 @@ def good_draft(**changes: Any) -> dict[str, Any]:
 DESCRIBE = Turn(calls=(("describe_dataset", {}),))
 QUERY = Turn(calls=(("query_dataset", {"sql": "SELECT sum(amount) FROM data"}),))
 DELIVER = Turn(calls=(("Draft", good_draft()),))
+
+
+async def unheard(words: str) -> None:
+    """Nobody wants to know how far a draft is."""

@@ -15,7 +15,7 @@ from countersign.agents.models import ModelSettings, draft_model
 from countersign.domain.draft import Draft
 from countersign.domain.errors import CountersignError, Unavailable
 from countersign.ports import Written
-from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, good_draft, sales_request
+from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, good_draft, sales_request, unheard
 from tests.support.model_server import ModelServer, Turn, running_model_server
 
 
@@ -33,10 +33,10 @@ async def written(
     agent: DeepAgentDrafter, dataset: Sales | None = None, earlier: Draft | None = None, **more: Any
 ) -> Written:
     """One draft of version one, first attempt, unless `more` says otherwise."""
-    progress = more.get("progress", [])
+    heard = more.get("heard", unheard)
     return await agent.draft(
         more.get("thread", "acme:op-1:run:v1"), more.get("attempt", 1), sales_request(), dataset or Sales(), earlier,
-        more.get("feedback", ()), progress.append,
+        more.get("feedback", ()), heard,
     )  # fmt: skip
 
 
@@ -48,7 +48,11 @@ def told(server: ModelServer, call: int) -> str:
 async def test_a_draft_is_written_from_what_the_tools_answered(checkpoint_url: str) -> None:
     with running_model_server([DESCRIBE, QUERY, DELIVER]) as server:
         sales, progress = Sales(), list[str]()
-        result = await written(drafter(server, checkpoint_url), sales, progress=progress)
+
+        async def heard(words: str) -> None:
+            progress.append(words)
+
+        result = await written(drafter(server, checkpoint_url), sales, heard=heard)
 
     assert result == Written(draft=Draft.model_validate(good_draft()), model="test-model")
     assert sales.queries == ["SELECT sum(amount) FROM data"]

@@ -22,6 +22,7 @@ from countersign.domain.figures import find_numbers
 from countersign.domain.rubric import Verdict, gate
 from countersign.evidence.dataset import Dataset
 from tests.agents.odd_tables import ODD_TABLES, PLAIN
+from tests.agents.tables import unheard
 from tests.agents.test_offline_grader import SHIPPED
 
 Opened = tuple[ReportRequest, Dataset]
@@ -78,7 +79,7 @@ async def drafted(
 ) -> Draft:
     request, dataset = opened
     thread = f"{request.model_dump_json(by_alias=True)}:{feedback}"
-    written = await agent.draft(thread, 1, request, dataset, earlier, feedback, lambda step: None)
+    written = await agent.draft(thread, 1, request, dataset, earlier, feedback, unheard)
     assert written.model == "offline-drafter/1"
     return written.draft
 

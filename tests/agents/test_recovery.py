@@ -12,7 +12,7 @@ from countersign.agents.checkpoints import checkpoints_at
 from countersign.agents.drafting import DeepAgentDrafter
 from countersign.agents.failures import AttemptSuperseded
 from countersign.agents.models import ModelSettings, draft_model
-from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, good_draft, sales_request
+from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, good_draft, sales_request, unheard
 from tests.support.model_server import ModelServer, Turn, by_conversation, running_model_server
 from tests.support.processes import Processes, RunningProcess
 
@@ -74,7 +74,7 @@ async def test_a_stale_attempt_that_is_still_running_writes_nothing(ledger_url: 
         agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
 
         async def attempt(number: int) -> str:
-            written = await agent.draft(THREAD, number, sales_request(), Sales(), None, (), lambda step: None)
+            written = await agent.draft(THREAD, number, sales_request(), Sales(), None, (), unheard)
             return written.draft.title
 
         stale = asyncio.create_task(attempt(1))
@@ -105,12 +105,12 @@ async def test_a_cancelled_draft_goes_on_where_it_was(ledger_url: str) -> None:
     with running_model_server(by_conversation([DESCRIBE, QUERY, DELIVER], held_request=3)) as server:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
         agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
-        first = asyncio.create_task(agent.draft(THREAD, 1, sales_request(), Sales(), None, (), lambda step: None))
+        first = asyncio.create_task(agent.draft(THREAD, 1, sales_request(), Sales(), None, (), unheard))
         await asyncio.to_thread(server.wait_for_calls, 3)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        written = await agent.draft(THREAD, 2, sales_request(), Sales(), None, (), lambda step: None)
+        written = await agent.draft(THREAD, 2, sales_request(), Sales(), None, (), unheard)
 
     assert written.draft.title == "Sales"
     assert server.calls == 3 + 1
@@ -121,7 +121,7 @@ async def test_threads_are_fenced_each_for_itself(ledger_url: str) -> None:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
         agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
         for thread, number in (("acme:op-1:run:v1", 5), ("acme:op-1:run:v2", 1)):
-            await agent.draft(thread, number, sales_request(), Sales(), None, (), lambda step: None)
+            await agent.draft(thread, number, sales_request(), Sales(), None, (), unheard)
 
     assert server.calls == 2
 
@@ -131,8 +131,7 @@ async def test_many_drafts_at_once_share_one_agent_and_one_store(ledger_url: str
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
         agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
         drafts = [
-            agent.draft(f"acme:op-{at}:run:v1", 1, sales_request(), Sales(), None, (), lambda step: None)
-            for at in range(12)
+            agent.draft(f"acme:op-{at}:run:v1", 1, sales_request(), Sales(), None, (), unheard) for at in range(12)
         ]
         results = await asyncio.gather(*drafts)
 

@@ -22,12 +22,14 @@ from temporalio.testing import ActivityEnvironment
 from activities.deciding import DecidingSteps
 from activities.interfaces import Message, MessageBatch, ProposeOrder, StepOrder
 from activities.proposing import ProposingSteps
+from activities.runs import Runs
 from countersign.cases.case import Case
 from countersign.domain.action import Action
 from countersign.domain.administration import (
     SCOPE,
     SIDE_EFFECT,
     TOOL_VERSION,
+    Change,
     DirectoryChange,
     KeyAddition,
     KeyRevocation,
@@ -111,9 +113,10 @@ class Tenant:
 
     def __init__(self, house: House, name: str, policy: Policy, *, unsigned: bool = False) -> None:
         self.house, self.ledger, self.name, self.unsigned = house, house.ledger, name, unsigned
-        self.proposing = ProposingSteps(self.ledger, house.cases, RUBRIC)
-        self.deciding = DecidingSteps(self.ledger, INSTALLATION, house.cases, unsigned=unsigned)
         self.now = START
+        runs = Runs(self.ledger, lambda: self.now)
+        self.proposing = ProposingSteps(self.ledger, runs, house.cases, RUBRIC)
+        self.deciding = DecidingSteps(self.ledger, runs, INSTALLATION, house.cases, unsigned=unsigned)
         self.run = 1
         self.changes = 0
         self._numbers = count(1)
@@ -156,7 +159,9 @@ class Tenant:
 
     def _propose(self, operation: str, version: int) -> str:
         """How the proposal stands, or else the code of the refusal to propose anything."""
-        step = StepOrder(tenant=self.name, operation=operation, run_id=f"run-{self.run}", draft_version=0)
+        step = StepOrder(
+            tenant=self.name, operation=operation, line=f"run-{self.run}", draft_version=0, control_version=1
+        )
         try:
             order = ProposeOrder(step=step, approval_version=version, now=self.now)
             proposed = self._as_run(operation).run(self.proposing.propose, order)
@@ -244,7 +249,7 @@ class Tenant:
         """Put another policy in force, as its next version."""
         self.make(PolicyChange(policy=policy.model_copy(update={"version": self.policy.version + 1})))
 
-    def make(self, change: DirectoryChange | PolicyChange) -> None:
+    def make(self, change: Change) -> None:
         """Change authority, as the gateway does with an executed action."""
         self.changes += 1
         authority = self.ledger.directory.authority(self.name)

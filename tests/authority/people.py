@@ -9,9 +9,10 @@ from countersign.domain.directory import ADMIN, Standing
 from countersign.domain.policy import Policy
 
 ROLES = {
-    "rita": "requester reviewer lawyer officer", "nora": "requester",
+    "rita": "requester reviewer lawyer officer lead", "nora": "requester",
     "bob": "reviewer", "carl": "reviewer", "dora": "reviewer", "lena": "lawyer", "lois": "lawyer reviewer",
     "olga": "officer", "otto": "officer", "omar": "operator", "ivan": "reviewer",
+    "lea": "lead", "levi": "lead", "lara": "lead lawyer", "chad": "chief",
     "ada": "admin", "abe": "admin", "amy": "admin",
 }  # fmt: skip
 """Rita asks; she has every role, so that nothing but having asked stops her. Ivan has left."""
@@ -46,6 +47,11 @@ def _policy(*needs: str, rules: list[dict[str, Any]] | None = None, **terms: Any
     return Policy.model_validate({"policy": "report", "version": 1, "rules": made, "terms": terms})
 
 
+def _laddered(need: str, *tiers: dict[str, Any]) -> dict[str, Any]:
+    rule = _rule(f"{need.split()[0]}s-first", need)
+    return {**rule, "need": {**rule["need"], "ladder": {"tiers": tiers}}}
+
+
 def _money(one_decides_up_to: str) -> Policy:
     bound = {"window": {"within": "24h"}}
     return _policy(
@@ -67,6 +73,8 @@ _IN_PRESS = {**_rule("press", "reviewer"), "when": {"channel": "press"}}
 _BY_RULE = {"when": {"tool": "publish_report"}, "grant": "by_rule"}
 _INTERNAL = {"when": {"side_effect": "internal_publication"}, "grant": "by_rule"}
 _GLASS = {"role": "officer", "approvals": 2}
+_ANY = ["approve", "edit", "reject"]
+_LEADS = {"after": "48h", "role": "lead", "decisions": _ANY}
 
 POLICIES = {
     "one": _policy("reviewer"),
@@ -90,7 +98,19 @@ POLICIES = {
     "edit-distinct": _policy("reviewer distinct", "lawyer distinct", editing=_editing("unless_risk_raised")),
     "glass": _policy("reviewer 2", break_glass=_GLASS),
     "glass-edit": _policy("reviewer 2", break_glass=_GLASS, editing=_editing("never")),
-    "no-withdrawal": _policy("reviewer", requester_may_withdraw=False),
+    "tier": _policy(rules=[_laddered("reviewer", _LEADS)]),
+    "tier-two": _policy(rules=[_laddered("reviewer 2", _LEADS)]),
+    "tier-stops": _policy(rules=[_laddered("reviewer", {**_LEADS, "decisions": ["reject"]})]),
+    "tier-extends": _policy(rules=[_laddered("reviewer", {**_LEADS, "extends": "48h"})]),
+    "tier-edit": _policy(
+        rules=[_laddered("reviewer", {**_LEADS, "decisions": ["approve", "edit"]})], editing=_editing()
+    ),
+    "tiers": _policy(rules=[_laddered("reviewer", _LEADS, {"after": "60h", "role": "chief", "decisions": _ANY})]),
+    "tier-and-lawyer": _policy(rules=[_laddered("reviewer", _LEADS), _rule("lawyers", "lawyer")]),
+    "tier-distinct": _policy(
+        rules=[_laddered("reviewer distinct", _LEADS), _rule("lawyers", "lawyer distinct")]
+    ),
+    "tier-glass": _policy(rules=[_laddered("reviewer 2", _LEADS)], break_glass=_GLASS),
     "press-only": _policy(rules=[_IN_PRESS], editing=_editing()),
     "money": _money("200.00 EUR"),
     "more-money": _money("1000.00 EUR"),

@@ -24,10 +24,9 @@ from tests.authority.house import House, Tenant, private_key
 from tests.authority.people import POLICIES
 
 SPECIFICATION = Path(__file__).with_name("specification.txt")
-DECISION = re.compile(r"(\w+) (approves|rejects|withdraws|responds|edits|breaks)(?: ([^()]+))?(?: \((.+)\))?")
+DECISION = re.compile(r"(\w+) (approves|rejects|responds|edits|breaks)(?: ([^()]+))?(?: \((.+)\))?")
 KINDS = {
-    "approves": "approve", "rejects": "reject", "withdraws": "withdraw", "responds": "respond", "edits": "edit",
-    "breaks": "break_glass",
+    "approves": "approve", "rejects": "reject", "responds": "respond", "edits": "edit", "breaks": "break_glass",
 }  # fmt: skip
 EDITS: dict[str, dict[str, str]] = {
     "the title": {"title": "Sales of Q2"},
@@ -233,6 +232,7 @@ EVENTS: dict[str, Event] = {
     r"(\w+)'s limit becomes (.+)": lambda t, who, sum_: t.move(who, limits=[{"each": sum_}]),
     r"policy ([\w-]+) comes in force": lambda t, name: t.adopt(POLICIES[name]),
     r"(\d+[smhd]) pass": lambda t, text: _pass(t, duration(text)),
+    r"people wait just not (\d+[smhd])": lambda t, text: _pass(t, duration(text) - TICK),
     r"the deadline is near": lambda t: _deadline(t, TICK),
     r"the deadline is there": lambda t: _deadline(t, timedelta(0)),
     r"the grant is about to lapse": lambda t: _close(t, TICK),

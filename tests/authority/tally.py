@@ -48,7 +48,7 @@ class Ask:
     """Who signed a yes to exactly this action, and when; its editor too, where the edit is one."""
     glass: dict[str, datetime] = field(default_factory=dict)
     over: bool = False
-    """Whether it was taken back, rejected, edited, superseded or found void."""
+    """Whether it was rejected, edited, superseded or found void."""
 
 
 @dataclass
@@ -71,10 +71,9 @@ class Tally:
         ask = self.newest
         assert not ask.over, "it was over"
         assert now < ask.deadline, "it was too late"
-        assert (who == REQUESTER) == (kind == "withdraw"), "requesters withdraw, and do nothing else"
-        if kind != "withdraw":
-            assert who not in {*self.away, *self.revoked}, "they could not sign"
-        if kind in ("withdraw", "reject", "edit"):
+        assert who != REQUESTER, "requesters decide nothing"
+        assert who not in {*self.away, *self.revoked}, "they could not sign"
+        if kind in ("reject", "edit"):
             ask.over = True
         else:
             assert who not in {*ask.authors, *ask.yes, *ask.glass}, "they had decided, or edited it"

@@ -107,9 +107,9 @@ class Everything(RuleBasedStateMachine):
             self.tally.edited(who, tenant.now)
 
     def end(self, who: str, which: int) -> None:
-        """Somebody says no, or Rita takes it back; not too often."""
+        """Somebody says no; not too often."""
         if which < 2:
-            self._send(*((who, "reject") if which else ("rita", "withdraw")))
+            self._send(who, "reject")
 
     def old(self, who: str, which: int) -> None:
         """Somebody says yes to a version that they saw before."""

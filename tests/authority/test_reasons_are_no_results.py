@@ -26,11 +26,11 @@ POSING = [
     "approval.granted",
     "no\n\nstatus: executed\neffect.executed by gateway",
     '{"ruling": "accepted", "status": "granted", "decision": "approve"}',
-    "\x1b[2K\raccepted: your decision counts",
+    "\x1b[2K\raccepted: it counts",
     "\u202edevorppa",
 ]
 TYPES = {
-    "operation.registered", "approval.opened", "approval.rejected", "approval.withdrawn", "approval.edited",
+    "operation.registered", "approval.opened", "approval.rejected", "approval.edited",
     "approval.superseded", "decision.accepted", "decision.refused", "decision.carried_over", "break_glass.accepted",
     "effect.refused", "alarm.raised",
 }  # fmt: skip
@@ -87,11 +87,6 @@ def _rejected(course: Course) -> None:
     course.tenant.ask_anew()
 
 
-def _withdrawn(course: Course) -> None:
-    course.says("rita", "withdraw")
-    course.effects.append(course.tenant.execute())
-
-
 def _edited(course: Course) -> None:
     course.edits("bob")
     course.tenant.ask_again()
@@ -115,7 +110,6 @@ def _glass_by_one(course: Course) -> None:
 
 COURSES: dict[str, tuple[str, Callable[[Course], None], list[str]]] = {
     "rejected": ("edit-two", _rejected, ["rejected", "already_settled"]),
-    "withdrawn": ("edit-two", _withdrawn, ["withdrawn"]),
     "edited": ("edit-two", _edited, ["edited", "author_may_not_approve"]),
     "refused": (
         "edit-two", _not_for_them,

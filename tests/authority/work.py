@@ -34,8 +34,14 @@ class ReportOrRefund:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def submission(self, operation: Operation, draft_version: int, policy_version: str) -> Submission:
-        """What was asked for."""
+    def submission(
+        self,
+        operation: Operation,
+        draft_version: int,
+        policy_version: str,
+        args: Mapping[str, JsonValue] | None = None,
+    ) -> Submission:
+        """What was asked for; nobody takes over here, so nobody gives other arguments."""
         asked = parse(self._ledger.documents.get(operation.tenant, operation.request_hash), where="request")
         return _submitted(operation, asked, policy_version)
 

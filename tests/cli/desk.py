@@ -17,9 +17,11 @@ from temporalio.testing import ActivityEnvironment
 from activities.deciding import DecidingSteps
 from activities.interfaces import Message, MessageBatch
 from activities.proposing import reviewers_view
+from activities.runs import Runs
 from countersign import bootstrap
 from countersign.cases.case import Submission
 from countersign.cases.report.case import document as rendered
+from countersign.cli import signed_message
 from countersign.cli.session import key_path, new_id, now
 from countersign.domain.action import Action
 from countersign.domain.administration import (
@@ -30,6 +32,7 @@ from countersign.domain.administration import (
     PersonChange,
 )
 from countersign.domain.canonical import canonical_bytes, sha256_hex
+from countersign.domain.control import Control
 from countersign.domain.decision import Outcome, Ruling, Statement
 from countersign.domain.directory import Key, Standing
 from countersign.domain.draft import Claim, DatasetRef, DatasetSchema, Draft, ReportRequest
@@ -38,6 +41,7 @@ from countersign.domain.operation import Operation
 from countersign.domain.policy import assess
 from countersign.domain.proposal import Proposal
 from countersign.domain.rubric import CriterionResult
+from countersign.domain.state import State
 from countersign.domain.values import Sha256
 from countersign.settings import load_settings
 from countersign.signing.keys import new_key_file, public_text
@@ -46,11 +50,13 @@ from tests.cli.command_line import CommandLine
 from tests.ledger import founding
 from tests.ledger.builders import draft, proposal
 
-ROLES = {"rita": "requester", "bob": "reviewer", "carl": "reviewer", "ivan": "intern", "ada": "admin", "ben": "admin",
-         "cleo": "admin"}  # fmt: skip
+ROLES = {"rita": {"requester"}, "bob": {"reviewer"}, "carl": {"reviewer"}, "ivan": {"intern"}, "ada": {"admin"},
+         "ben": {"admin"}, "cleo": {"admin"}, "lea": {"lead", "operator"}, "max": {"lead"}}  # fmt: skip
 TENANT = "acme"
 ACME = ("--tenant", TENANT)
 NUMBERS = itertools.count(1)
+RUN = "run-of-the-desk"
+"""The run that asks people, and to which their messages come."""
 REQUEST = ReportRequest(
     question="How did sales develop?", channel="public", period="2026",
     dataset=DatasetRef(sha256=sha256_hex(b"evidence"), name="sales.csv", schema=DatasetSchema()),
@@ -80,13 +86,17 @@ class Desk:
         good_since = now() - timedelta(minutes=1)
         return DirectoryChange(
             persons=tuple(
-                PersonChange(person=name, standing=Standing(roles=frozenset({role}))) for name, role in ROLES.items()
+                PersonChange(person=name, standing=Standing(roles=frozenset(roles))) for name, roles in ROLES.items()
             ),
             keys_added=tuple(
                 KeyAddition(person=name, key=Key(id=f"{name}-1", public_key=public_text(key), not_before=good_since))
                 for name, key in self.keys.items()
             ),
         )
+
+    def control(self, operation: str) -> Control:
+        """Who is in control of an operation's run."""
+        return self.ledger.controls.standing(TENANT, operation).control
 
     def change(self, change: DirectoryChange) -> None:
         """Make a change of the directory, as an executed action makes it."""
@@ -101,7 +111,7 @@ class Desk:
         )  # fmt: skip
         self.ledger.operations.register(registered)
         written = draft()
-        self.ledger.drafts.save(TENANT, operation, 1, written, "offline", now())
+        self.ledger.drafts.save(TENANT, operation, 1, written, "offline", self.control(operation).version, now())
         return written
 
     def asked(
@@ -142,7 +152,7 @@ class Desk:
             live=None if live is None else live.encode(),
         )  # fmt: skip
         view = self.ledger.documents.put(TENANT, reviewers_view(made, submission))
-        self.ledger.approvals.open(made, "run-of-the-desk", view, now())
+        self.ledger.approvals.open(made, RUN, view, now())
 
     def ask_change(self, operation: str, change: DirectoryChange) -> Proposal:
         """Put a change of authority before the administrators, as the administration case makes it."""
@@ -181,15 +191,29 @@ class Desk:
         }  # fmt: skip
         return {"statement": sign_decision(Statement(**{**fields, **changes}), self.keys[person])}
 
-    def sent(self, operation: str, body: str, *, unsigned: bool = False) -> Outcome:
+    def sent(self, operation: str, body: str, name: str = "decide", *, unsigned: bool = False) -> Outcome:
         """What the run's deciding step makes of a message."""
         known = bootstrap.cases(self.settings, self.ledger)
-        steps = DecidingSteps(self.ledger, self.settings.installation, known, unsigned=unsigned)
-        message = Message(id=f"run:{next(NUMBERS)}", name="decide", transport="signal", body=body, received_at=now())
+        runs = Runs(self.ledger, now)
+        steps = DecidingSteps(self.ledger, runs, self.settings.installation, known, unsigned=unsigned)
+        message = Message(id=f"run:{next(NUMBERS)}", name=name, transport="signal", body=body, received_at=now())
         batch = MessageBatch(tenant=TENANT, operation=operation, messages=(message,))
         environment = ActivityEnvironment()
-        environment.info = replace(environment.info, workflow_id=workflow_id(TENANT, operation))
+        run = workflow_id(TENANT, operation)
+        environment.info = replace(environment.info, workflow_id=run, workflow_run_id=RUN)
         return environment.run(steps.decide, batch).outcomes[0]
+
+    def carry(self) -> None:
+        """From now on what the commands send reaches the run's deciding step, as with a server and a worker."""
+
+        async def carried(message: signed_message.Message) -> Outcome:
+            return self.sent(message.operation, canonical_bytes(dict(message.body)).decode(), message.name)
+
+        self.cli.monkeypatch.setattr(signed_message, "_sent", carried)
+
+    def stands(self, operation: str, state: State, reason: str = "") -> None:
+        """Where the run of an operation says that it stands."""
+        self.ledger.operations.move(TENANT, operation, state, reason, now())
 
     def vote(self, made: Proposal, person: str, comment: str = "", **changes: Any) -> None:
         """A decision that counts."""

@@ -22,16 +22,21 @@ tenants:
     bob: [reviewer]
     carl: [reviewer]
     dora: [bookkeeper]
+    lea: [lead, operator]
+    max: [lead]
     ada: [admin]
     ben: [admin]
     cleo: [admin]
   other:
-    zoe: [requester, reviewer]
+    zoe: [requester, reviewer, lead]
     uma: [admin]
     vic: [admin]
     wes: [admin]
 """
-PERSONS = {"acme": ["rita", "bob", "carl", "dora", "ada", "ben", "cleo"], "other": ["zoe", "uma", "vic", "wes"]}
+PERSONS = {
+    "acme": ["rita", "bob", "carl", "dora", "lea", "max", "ada", "ben", "cleo"],
+    "other": ["zoe", "uma", "vic", "wes"],
+}
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,9 @@ def test_a_healthy_office_has_no_problem(cli: CommandLine) -> None:
     answer = cli.done("doctor")
 
     assert "problem" not in answer.out
-    assert "persons of acme: admin ada, ben, cleo; requester rita; reviewer bob, carl\n" in answer.out
+    assert "persons of acme: admin ada, ben, cleo; lead lea, max; requester rita; reviewer bob, carl\n" in answer.out
     assert re.search(r"gateway worker: polls countersign-gateway, last seen \d+ s ago", answer.out)
-    assert len(answer.out.splitlines()) == 13 + 4 * answer.out.count("persons of ")
+    assert len(answer.out.splitlines()) == 14 + 6 * answer.out.count("persons of ")
 
 
 def test_a_worker_says_its_profile_as_it_starts(office: Office) -> None:
@@ -161,7 +161,7 @@ def test_a_dev_server_is_not_started_for_another_machine(bare: CommandLine) -> N
 
 def enrolled(cli: CommandLine) -> None:
     cli.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
-    cli.done("keys", "new", "rita", "bob", "ada", "ben", "cleo", *ACME)
+    cli.done("keys", "new", "rita", "bob", "lea", "ada", "ben", "cleo", *ACME)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_tenant_that_could_not_change_itself_is_a_problem(bare: CommandLine, t
     assert "set-up of acme" not in problems(bare("doctor", "--json"))
 
 
-@pytest.mark.parametrize(("version", "asks"), [(9, False), (3, True)])
+@pytest.mark.parametrize(("version", "asks"), [(9, False), (4, True)])
 def test_a_policy_file_that_is_not_in_force_is_noted(
     cli: CommandLine, tmp_path: Path, version: int, asks: bool
 ) -> None:
@@ -218,12 +218,12 @@ def test_a_policy_file_that_is_not_in_force_is_noted(
     cli.done("start", ROOT / "examples" / "request.yaml", "--operation", "closes-the-set-up")
     shutil.copytree(ROOT / "policies", tmp_path / "policies")
     file = tmp_path / "policies" / "report.yaml"
-    file.write_text(file.read_text().replace("version: 2", f"version: {version}"))
+    file.write_text(file.read_text().replace("version: 3", f"version: {version}"))
     cli.monkeypatch.setenv("COUNTERSIGN_POLICIES", str(tmp_path / "policies"))
 
     checks = {check["name"]: check["detail"] for check in cli.done("doctor", "--json").json()}
 
-    assert f"report/2 in force; {file} (version {version}) is another one" in checks["policies of acme"]
+    assert f"report/3 in force; {file} (version {version}) is another one" in checks["policies of acme"]
     assert (f"policy apply {file} --tenant acme --as ADMIN" in checks["policies of acme"]) == asks
 
 
@@ -239,8 +239,8 @@ def test_a_file_that_was_changed_in_the_first_set_up_is_put_in_force_by_the_same
     noted = {check["name"]: check["detail"] for check in bare("doctor", "--json").json()}["policies of acme"]
     applied = bare.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
 
-    assert f"{file} (version 2) is another one; put it in force with:" in noted
-    assert "~ acme: policy report/2@" in applied.out
+    assert f"{file} (version 3) is another one; put it in force with:" in noted
+    assert "~ acme: policy report/3@" in applied.out
     shown = bare.done("policy", "show", "report", *ACME, "--json").json()
     assert [rule["need"]["approvals"] for rule in shown[0]["content"]["rules"] if rule["need"]] == [2]
 

@@ -331,9 +331,9 @@ def test_a_withdrawal_is_signed_by_whoever_asked(desk: Desk, tmp_path: Path) -> 
 
     desk.cli.done("sign", "withdraw", OPERATION, *ACME, "--as", "rita", "--out", out, "--comment", "asked too early")
 
-    assert desk.sent(OPERATION, out.read_text()).ruling == "accepted"
+    assert desk.sent(OPERATION, out.read_text(), "withdraw").ruling == "accepted"
     assert status_of(desk, made) == ApprovalStatus.WITHDRAWN
-    assert "comment: asked too early" in desk.review()
+    assert "comment=asked too early" in desk.cli.done("brief", OPERATION, *ACME).out
 
 
 def explained(desk: Desk) -> str:

@@ -31,7 +31,7 @@ def test_an_edited_title_is_what_is_published_and_the_review_tells_the_way(cli: 
 
     answer = cli.done("edit", operation, *ACME, "--as", "bob", "--set", "title=Sales by region", "--yes")
 
-    assert "accepted: your decision counts; the proposal is edited, and granted with it" in answer.out
+    assert "accepted: it counts; the proposal is edited, and granted with it" in answer.out
     assert cli.done("wait", operation, *ACME, "--timeout", "5m").code == 0
     published = (cli.home / "published" / "public" / "acme" / f"{operation}.md").read_text()
     assert published.startswith("# Sales by region\n")

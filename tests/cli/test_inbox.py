@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from countersign.cli.session import now
+from countersign.domain.need import Ladder, Need, Tier
+from countersign.domain.policy import Answer, Assessment
+from countersign.domain.state import State
 from tests.cli.desk import ACME, Desk
 
 
@@ -61,3 +64,45 @@ def test_a_person_of_no_tenant_or_another_is_not_there(desk: Desk) -> None:
     assert (unknown.code, elsewhere.code) == (1, 1)
     assert "nobody is not in the directory of tenant acme" in unknown.err
     assert "bob is not in the directory of tenant globex" in elsewhere.err
+
+
+def laddered(desk: Desk, operation: str, *, minutes_ago: int) -> None:
+    """A proposal for which the leads are asked too after five minutes, and everybody is reminded after one hour."""
+    tier = Tier(after="5m", role="lead", decisions=("approve", "reject"))
+    need = Need(
+        role="reviewer", approvals=1, decisions=("approve", "edit", "reject"), decide_within="2h", execute_within="1h",
+        ladder=Ladder(remind=("1h",), tiers=(tier,)),
+    )  # fmt: skip
+    at = now() - timedelta(minutes=minutes_ago)
+    assessment = Assessment(answer=Answer.PEOPLE, rules=("external",), needs=(need,))
+    deadline, execute_by = assessment.times(at)
+    desk.asked(operation, assessment=assessment, proposed_at=at, deadline=deadline, execute_by=execute_by)
+    desk.stands(operation, State.WAITING_APPROVAL)
+
+
+@pytest.mark.guarantee("G27")
+def test_a_further_line_is_asked_from_its_time_on_and_the_first_still_is(desk: Desk) -> None:
+    laddered(desk, "early", minutes_ago=1)
+    laddered(desk, "waited", minutes_ago=10)
+
+    assert waiting(desk, "bob") == ["waited", "early"]
+    (one,) = desk.cli.done("inbox", *ACME, "--as", "lea", "--json").json()
+    assert (one["operation"], one["decisions"]) == ("waited", ["approve", "reject"])
+    assert "you are asked from " in desk.cli("approve", "early", *ACME, "--as", "lea").err
+
+
+@pytest.mark.guarantee("G27")
+def test_who_is_asked_now_and_what_comes_next_is_told_in_the_same_words_everywhere(desk: Desk) -> None:
+    laddered(desk, "early", minutes_ago=1)
+    laddered(desk, "waited", minutes_ago=10)
+
+    for operation, roles, tick in (("early", "reviewer", "further people are asked: lead"),
+                                   ("waited", "reviewer or lead", "reminded: reviewer, lead")):  # fmt: skip
+        status = desk.cli.done("status", operation, *ACME).out
+        explained = desk.cli.done("policy", "explain", operation, *ACME).out
+        review = desk.review(operation)
+        assert re.search(rf"^waits for +1 of role {roles}$", status, re.MULTILINE)
+        assert re.search(rf"^asked now +1 of role {roles}$", explained, re.MULTILINE)
+        for shown in (status, explained, review):
+            assert re.search(rf"^ *next +\S+Z: {tick}$", shown, re.MULTILINE)
+        assert re.search(rf"^  asked now +{roles.replace(' or ', ', ')}$", review, re.MULTILINE)

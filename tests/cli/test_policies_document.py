@@ -11,18 +11,11 @@ import pytest
 
 from countersign.cli.directory_file import Entry, read_directory
 from countersign.domain.action import FactName
+from countersign.domain.control import Takeover
 from countersign.domain.directory import Limit
-from countersign.domain.policy import (
-    AfterRejection,
-    AmountCondition,
-    BreakGlass,
-    Editing,
-    Need,
-    Policy,
-    Rule,
-    Terms,
-    Window,
-)
+from countersign.domain.escalation import Reason, Route
+from countersign.domain.need import Ladder, Need, Tier
+from countersign.domain.policy import AfterRejection, AmountCondition, BreakGlass, Editing, Policy, Rule, Terms, Window
 from countersign.domain.values import Value
 from countersign.signing.keys import public_text, read_key_file
 from countersign.strict_yaml import load
@@ -32,7 +25,7 @@ TEXT = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
 MODELS: dict[str, type[Value]] = {
     "A policy": Policy, "A rule": Rule, "An amount": AmountCondition, "A window": Window, "A need": Need,
     "Terms": Terms, "Editing": Editing, "After a rejection": AfterRejection, "Breaking the glass": BreakGlass,
-    "A directory": Entry, "A limit": Limit,
+    "A ladder": Ladder, "A tier": Tier, "A takeover": Takeover, "A directory": Entry, "A limit": Limit,
 }  # fmt: skip
 
 
@@ -52,6 +45,10 @@ def example(name: str, folder: Path) -> Path:
 @pytest.mark.parametrize("head", MODELS)
 def test_each_table_has_the_fields_that_there_are(head: str) -> None:
     assert sorted(listed(head)) == sorted(MODELS[head].model_fields)
+
+
+def test_an_escalations_tables_have_the_reasons_and_the_fields_that_there_are() -> None:
+    assert listed("An escalation") == [*(reason.value for reason in Reason), *Route.model_fields]
 
 
 def test_the_facts_are_those_that_a_condition_can_look_at() -> None:

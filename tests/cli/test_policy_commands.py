@@ -103,9 +103,12 @@ def test_a_real_proposal_is_explained_by_name(cli: CommandLine) -> None:
     reasons = {one["person"]: one["why"].split(":")[0] for one in asked["cannot_approve"]}
     assert reasons == {
         "rita": "requester_may_not_decide", "dora": "role_missing", "ada": "role_missing", "ben": "role_missing",
-        "cleo": "role_missing",
+        "cleo": "role_missing", "lea": "role_missing", "max": "role_missing",
     }  # fmt: skip
-    assert asked["missing"] == ["1 of role reviewer, who can approve, edit, reject, within 72h"]
+    (missing,) = asked["missing"]
+    assert missing.startswith("1 of role reviewer, who can approve, edit, reject, within 72h; reminded after 24h; ")
+    assert "after 48h role lead too, who can approve, reject" in missing
+    assert (asked["asked_now"], asked["next_tick"]["kind"]) == (["1 of role reviewer"], "remind")
     assert asked["pinned_policy"] == asked["policy_in_force"]
     assert "external-needs-a-reviewer applies: tool is publish_report, side_effect is external_publication" in text
     assert "can approve    bob, carl" in text

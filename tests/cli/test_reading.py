@@ -83,7 +83,7 @@ def test_the_review_shows_every_byte_that_goes_out_and_all_that_is_signed(looked
         proposal["action"]["policy_version"],
         proposal["action"]["evidence_hash"],
         "reviewer",
-        "approve, edit, reject",
+        "nobody any more: the proposal is consumed",
     ):
         assert value in shown
     assert proposal["deadline"][:19] in shown

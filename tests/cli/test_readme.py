@@ -60,7 +60,7 @@ def checkout(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_the_run_by_hand_works_verbatim(processes: Processes, tmp_path: Path) -> None:
     folder = tmp_path / "checkout"
     folder.mkdir()
@@ -74,12 +74,16 @@ def test_the_run_by_hand_works_verbatim(processes: Processes, tmp_path: Path) ->
     working = processes.start(worker, name="worker", env=env, cwd=folder)
     working.wait_for_line("role gateway", timeout=90)
     working.wait_for_line("role agent", timeout=90)
-    for name, step in (("prepare", prepare), ("start", start), ("decide", decide), ("govern", govern)):
+    own, back, hold = (["sh", "-ec", lines] for lines in steps_of("step in"))
+    steps = {"prepare": prepare, "start": start, "decide": decide, "own": own, "back": back, "hold": hold}
+    for name, step in {**steps, "govern": govern}.items():
         done = processes.start(step, name=name, env=env, cwd=folder)
         assert done.wait(100) == 0, done.output
 
     assert re.search(r"^carl +reviewer +yes", done.output, re.MULTILINE)
-    assert (folder / "var" / "published" / "public" / "acme" / "first-half.md").read_text().startswith("# ")
+    published = folder / "var" / "published" / "public" / "acme"
+    assert (published / "first-half.md").read_text().startswith("# ")
+    assert "opening" in (published / "stepped-in.md").read_text()
     assert sys.executable.startswith(str(ROOT)) or (folder / ".venv").exists()
 
 

@@ -37,7 +37,7 @@ def test_an_approved_report_is_published_and_its_audit_verifies(cli: CommandLine
     answer = cli.done("approve", operation, *ACME, "--as", "bob", "--comment", "well done")
 
     assert proposed["action_hash"] in answer.out
-    assert "accepted: your decision counts; the proposal is granted" in answer.out
+    assert "accepted: it counts; the proposal is granted" in answer.out
     ended = cli.done("wait", operation, *ACME, "--timeout", "5m")
     assert str(cli.home / "published" / "public" / "acme" / "approved.md") in ended.out
     assert published(cli, operation)

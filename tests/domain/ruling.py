@@ -5,13 +5,15 @@ Apart from the tests because those about money and missing signatures start from
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Background, Outcome, rule_on
 from countersign.domain.edit import Edit
 from countersign.domain.money import amount
-from countersign.domain.policy import Answer, Assessment, BreakGlass, Editing, Need, Terms
+from countersign.domain.need import Need
+from countersign.domain.policy import Answer, Assessment, BreakGlass, Editing, Terms
 from countersign.domain.proposal import Proposal, Vote
 from tests.domain.samples import NOW, a_need, a_person, a_proposal, a_statement, a_vote, an_action, an_approval
 
@@ -37,9 +39,11 @@ REASON_HASH = sha256_hex(b"the building is on fire")
 OLGA, OTTO = a_vote("olga", "break_glass"), a_vote("otto", "break_glass")
 
 
-def ruled(who: str, does: str, proposal: Proposal, *votes: Vote, signed: Any = None, **known: Any) -> Outcome:
+def ruled(
+    who: str, does: str, proposal: Proposal, *votes: Vote, signed: Any = None, now: datetime = NOW, **known: Any
+) -> Outcome:
     statement = a_statement(proposal, person=who, decision=does, **(signed or {}))
-    background = Background(PERSONS, NOW, **known)
+    background = Background(PERSONS, now, **known)
     return rule_on(statement, PERSONS[who], an_approval(proposal, votes=votes), background)
 
 

@@ -16,7 +16,8 @@ from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Statement
 from countersign.domain.directory import Key, Person
-from countersign.domain.policy import Answer, Assessment, Need, Policy, Terms
+from countersign.domain.need import Approver, Need
+from countersign.domain.policy import Answer, Assessment, Policy, Terms
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Vote
 from countersign.signing.keys import public_text
 
@@ -69,6 +70,11 @@ def a_key(name: str) -> Key:
     """The key `NAME-1` of somebody, good from yesterday on; its public half depends on the name alone."""
     private = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(name.encode()).digest())
     return Key(id=f"{name}-1", public_key=public_text(private), not_before=NOW - timedelta(days=1))
+
+
+def approvers(*persons: Person, waited: timedelta = timedelta(0)) -> dict[str, Approver]:
+    """These persons as ones who approved, after people had waited so long."""
+    return {person.id: Approver(person, waited) for person in persons}
 
 
 def by_rule(rule: str, when: dict[str, Any], **more: Any) -> dict[str, Any]:

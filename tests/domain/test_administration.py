@@ -16,6 +16,7 @@ from countersign.domain.administration import (
     Change,
     DirectoryChange,
     PolicyChange,
+    UnfreezeChange,
     changed,
     content,
     present,
@@ -26,6 +27,7 @@ from countersign.domain.administration import (
 )
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.directory import Person, Standing
+from countersign.domain.freeze import Freeze
 from countersign.domain.policy import AfterRejection, Terms
 from tests.domain.samples import NOW, a_key, a_person, a_policy, administration, an_action, by_people, by_rule
 from tests.domain.weak_keys import NEUTRAL, ORDER_8, text, twin_of
@@ -251,9 +253,48 @@ def test_content_is_the_whole_change_and_reads_back_as_the_same() -> None:
     kinds: TypeAdapter[Any] = TypeAdapter(Change)
     change = a_change(persons=[standing("dora", "reviewer")], keys_added=[key_for("dora")])
 
-    for one in (change, PolicyChange(policy=REPORT)):
+    for one in (change, PolicyChange(policy=REPORT), UnfreezeChange(freeze=2)):
         assert kinds.validate_json(content(one)) == one
     assert content(change) != content(a_change(persons=[standing("dora", "admin")], keys_added=[key_for("dora")]))
+
+
+FROZEN = tuple(
+    Freeze(tenant="acme", number=number, tool=tool, reason="a leak", person="omar", since=NOW)
+    for number, tool in [(2, ""), (5, "refund")]
+)
+LIFTED = FROZEN[0].model_copy(update={"number": 1, "lifted_at": NOW, "lifted_by": "lift-1"})
+HELD = AUTHORITY.model_copy(update={"freezes": (LIFTED, *FROZEN)})
+
+
+@pytest.mark.parametrize(
+    ("authority", "number", "problem"),
+    [
+        (HELD, 2, ""),
+        (HELD, 5, ""),
+        (HELD, 1, "freeze 1 is not in force, so there is nothing to lift; in force: 2, 5"),
+        (HELD, 3, "freeze 3 is not in force, so there is nothing to lift; in force: 2, 5"),
+        (AUTHORITY, 2, "freeze 2 is not in force, so there is nothing to lift; in force: none"),
+    ],
+)
+def test_only_a_freeze_in_force_is_lifted(authority: Authority, number: int, problem: str) -> None:
+    assert problems(UnfreezeChange(freeze=number), authority, NOW) == ((problem,) if problem else ())
+
+
+def test_lifting_a_freeze_rests_on_that_freeze_as_it_is() -> None:
+    change = UnfreezeChange(freeze=2)
+    lifted = HELD.model_copy(update={"freezes": (FROZEN[1],)})
+
+    assert json.loads(present(change, HELD)) == {"freeze": FROZEN[0].model_dump(mode="json")}
+    assert json.loads(present(change, lifted)) == {"freeze": None}
+    assert present(UnfreezeChange(freeze=5), lifted) == present(UnfreezeChange(freeze=5), HELD)
+    assert (tool(change), target(change)) == ("unfreeze_effects", "freeze:2")
+    assert summary(change) == "freeze 2 lifted, so that what it held can happen"
+
+
+@pytest.mark.parametrize("fields", [{"freeze": 0}, {"freeze": "2"}, {}, {"freeze": 2, "tool": ""}])
+def test_a_malformed_lifting_does_not_exist(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        UnfreezeChange.model_validate({"kind": "unfreeze", **fields})
 
 
 def test_a_change_says_what_it_is_in_the_gateways_words() -> None:

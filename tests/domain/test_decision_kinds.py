@@ -1,4 +1,4 @@
-"""Rulings on what is more than a plain yes or no: edits, withdrawals, broken glass and answers."""
+"""Rulings on what is more than a plain yes or no: edits, broken glass and answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from countersign.domain.decision import Ruling, break_glass_needs, may_edit
 from countersign.domain.edit import Edit
-from countersign.domain.policy import Answer, Assessment, Need, Terms
+from countersign.domain.need import Need
+from countersign.domain.policy import Answer, Assessment, Terms
 from countersign.domain.proposal import ApprovalStatus, Vote
 from tests.domain.ruling import OLGA, ONE, PERSONS, REASON_HASH, TERMS, TWO, an_edit, edits, proposed, ruled
 from tests.domain.samples import DEADLINE, NOW, a_need, a_vote, an_approval
@@ -77,21 +78,6 @@ def test_what_no_rule_leaves_to_people_has_no_glass_to_break() -> None:
     assert ruled("olga", "break_glass", by_rule).ruling == ROLE
 
 
-WITHDRAWALS = [
-    ("rita", TERMS, ACCEPTED, ApprovalStatus.WITHDRAWN),
-    ("rita", Terms(requester_may_withdraw=False), NOT_ALLOWED, PENDING),
-    ("bob", TERMS, Ruling.ONLY_REQUESTER_WITHDRAWS, PENDING),
-    ("omar", TERMS, Ruling.ONLY_REQUESTER_WITHDRAWS, PENDING),
-]
-
-
-@pytest.mark.parametrize(("who", "terms", "ruling", "then"), WITHDRAWALS)
-def test_only_the_requester_takes_a_request_back(who: str, terms: Terms, ruling: Ruling, then: ApprovalStatus) -> None:
-    outcome = ruled(who, "withdraw", proposed(TWO, terms=terms), a_vote("carl"))
-
-    assert (outcome.ruling, outcome.status) == (ruling, then)
-
-
 @pytest.mark.parametrize("who", ["bob", "rita", "omar"])
 def test_an_answer_is_no_decision_about_an_outward_action(who: str) -> None:
     outcome = ruled(who, "respond", proposed())
@@ -142,7 +128,7 @@ def test_an_edit_to_what_a_rule_grants_is_refused_where_the_policy_counts_it_as_
 def test_what_a_person_is_told_of_an_edit_is_what_the_ruling_on_it_says() -> None:
     for who, edit, ruling, _, why in EDITS:
         if edit is not None:
-            told = may_edit(edit, PERSONS[who], an_approval(proposed()))
+            told = may_edit(edit, PERSONS[who], an_approval(proposed()), NOW)
             assert (told.ruling, why in told.detail) == (ruling, True)
 
 
@@ -179,7 +165,6 @@ SOON = [
     ("otto", "break_glass", TICK, TOO_SOON, PENDING),
     ("otto", "break_glass", NONE, ACCEPTED, GRANTED),
     ("bob", "reject", 71 * HOUR, ACCEPTED, ApprovalStatus.REJECTED),
-    ("rita", "withdraw", 71 * HOUR, ACCEPTED, ApprovalStatus.WITHDRAWN),
     ("omar", "approve", TICK, ROLE, PENDING),
 ]
 

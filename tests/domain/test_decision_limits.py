@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from countersign.domain.decision import Ruling, approving, may
-from countersign.domain.policy import Need
+from countersign.domain.need import Need
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal, Vote
 from tests.domain.ruling import ALL, OLGA, ONE, PERSONS, REASON_HASH, TWO, an_edit, edits, proposed, ruled
-from tests.domain.samples import a_need, a_vote, an_approval
+from tests.domain.samples import NOW, a_need, a_vote, an_approval
 
 PENDING, GRANTED, EDITED = ApprovalStatus.PENDING, ApprovalStatus.GRANTED, ApprovalStatus.EDITED
 ACCEPTED, ROLE, LIMIT = Ruling.ACCEPTED, Ruling.ROLE_MISSING, Ruling.LIMIT_EXCEEDED
@@ -66,7 +66,6 @@ UNSIGNED = [
     ((DISTINCT,), "bob", "approve", Ruling.SIGNATURE_NEEDED, PENDING),
     ((TWO,), "bob", "reject", ACCEPTED, ApprovalStatus.REJECTED),
     ((ONE,), "olga", "break_glass", Ruling.SIGNATURE_NEEDED, PENDING),
-    ((TWO,), "rita", "withdraw", ACCEPTED, ApprovalStatus.WITHDRAWN),
 ]
 
 
@@ -108,19 +107,18 @@ def about(proposal: Proposal, *votes: Vote) -> Approval:
         ("carl", "reject", ACCEPTED),
         ("lena", "approve", ROLE),
         ("rita", "approve", REQUESTER),
-        ("rita", "withdraw", ACCEPTED),
         ("bob", "respond", Ruling.RESPOND_IS_FOR_QUESTIONS),
         ("otto", "break_glass", ACCEPTED),
     ],
 )
 def test_a_person_is_told_what_they_could_decide_before_they_sign(who: str, does: Any, ruling: Ruling) -> None:
-    assert may(does, PERSONS[who], about(proposed(money="5.00 EUR"))).ruling == ruling
+    assert may(does, PERSONS[who], about(proposed(money="5.00 EUR")), NOW).ruling == ruling
 
 
 @pytest.mark.guarantee("G08")
 def test_a_person_is_told_by_what_they_approved_before() -> None:
     approval = about(proposed(money="1000.00 EUR"))
 
-    assert may("approve", PERSONS["bob"], approval, used=50_000).ruling == ACCEPTED
-    assert "more than 1500.00 EUR in 24h" in may("approve", PERSONS["bob"], approval, used=50_001).detail
-    assert may("approve", PERSONS["bob"], about(proposed(), a_vote("bob"))).ruling == VOTED
+    assert may("approve", PERSONS["bob"], approval, NOW, used=50_000).ruling == ACCEPTED
+    assert "more than 1500.00 EUR in 24h" in may("approve", PERSONS["bob"], approval, NOW, used=50_001).detail
+    assert may("approve", PERSONS["bob"], about(proposed(), a_vote("bob")), NOW).ruling == VOTED

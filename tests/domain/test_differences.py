@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -16,12 +17,14 @@ from countersign.domain.administration import (
     KeyRevocation,
     PersonChange,
     PolicyChange,
+    UnfreezeChange,
     content,
     present,
 )
 from countersign.domain.authority_differences import authority_differences
 from countersign.domain.differences import Difference, differences, facts, line_differences
 from countersign.domain.directory import Key, Limit, Person, Standing
+from countersign.domain.freeze import Freeze
 from countersign.domain.money import Amount
 from countersign.domain.policy import BreakGlass, Policy
 from tests.domain.samples import NOW, a_person
@@ -144,6 +147,37 @@ def test_a_new_policy_is_told_whole() -> None:
     assert {before for before, _ in found.values()} == {None}
     assert found["rules.large.need.role"] == (None, "payer")
     assert found["asked_by"] == (None, "requester")
+
+
+@pytest.mark.guarantee("G13")
+@pytest.mark.parametrize(
+    ("tool", "held"), [("", "every effect but changes of authority"), ("refund", "tool refund")]
+)  # fmt: skip
+def test_a_freeze_that_is_to_be_lifted_is_told_whole(tool: str, held: str) -> None:
+    freeze = Freeze(tenant="acme", number=2, tool=tool, reason="a leak", person="omar", since=NOW)
+    change = UnfreezeChange(freeze=2)
+    live = present(change, Authority(tenant="acme", persons={}, policies={}, freezes=(freeze,)))
+
+    assert told(authority_differences("acme", content(change), live, NOW)) == {
+        "freeze.2": (f"{held} held since 2024-11-30T12:00:00+00:00 by omar: a leak", None)
+    }
+
+
+@pytest.mark.guarantee("G13")
+def test_a_ladder_that_a_policy_takes_up_is_told_tier_by_tier() -> None:
+    before = a_policy(1, 2, "500.00 EUR")
+    tier = {"after": "30m", "role": "lead", "decisions": ["approve"], "extends": "2h"}
+    rule = before.rules[0].model_dump(mode="json", exclude_none=True)
+    laddered = {**rule, "amount": {"over": "500.00 EUR"}, "need": {**rule["need"], "ladder": {"tiers": [tier]}}}
+    after = Policy.model_validate_json(json.dumps({"policy": "refund", "version": 2, "rules": [laddered]}))
+
+    found = change_told(PolicyChange(policy=after), policies={"refund": before})
+
+    assert {place: now for place, (_, now) in found.items() if "tiers" in place} == {
+        "rules.large.need.ladder.tiers.1.after": "30m", "rules.large.need.ladder.tiers.1.decisions.1": "approve",
+        "rules.large.need.ladder.tiers.1.extends": "2h", "rules.large.need.ladder.tiers.1.role": "lead",
+        "rules.large.need.ladder.tiers.1.tell": "[]",
+    }  # fmt: skip
 
 
 def test_a_term_that_a_policy_takes_up_is_told_and_nothing_beside_it() -> None:

@@ -10,7 +10,8 @@ from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.edit import MAX_VERSIONS, Edit, changed_arguments, edit_counts, refusal, risks_raised
 from countersign.domain.money import amount
-from countersign.domain.policy import Answer, Assessment, Editing, Need, Terms
+from countersign.domain.need import Need
+from countersign.domain.policy import Answer, Assessment, Editing, Terms
 from countersign.domain.proposal import Proposal
 from tests.domain.samples import a_need, a_proposal, an_action
 

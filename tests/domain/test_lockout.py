@@ -59,6 +59,8 @@ def two(rule: str, when: dict[str, Any], **need: Any) -> dict[str, Any]:
     return by_people(rule, when, **{"role": "admin", "approvals": 2, **need})
 
 
+LADDER = {"tiers": [{"after": "48h", "role": "admin", "decisions": ["approve", "reject"]}]}
+NO_YES = {"tiers": [{"after": "48h", "role": "admin", "decisions": ["reject"]}]}
 POLICIES = [
     # the policy, what keeps three admins from ever changing anything; empty if nothing does
     (governed(two("all", CHANGES)), ""),
@@ -83,6 +85,14 @@ POLICIES = [
     (governed(two("all", CHANGES, decisions=["reject"])), "no rule lets people approve"),
     (governed(two("all", CHANGES), two("no", CHANGES, decisions=["reject"])), "no rule lets people approve"),
     (governed(by_rule("all", CHANGES)), "no rule lets people approve"),
+    # A policy from before there were freezes has no word for lifting them, and can be given one.
+    (governed(two("all", {"tool": ["change_directory", "change_policy"], **CHANGES})), ""),
+    # Whom a ladder asks later can approve too, if they may say yes and their time comes before the deadline.
+    (governed(two("all", CHANGES, role="lawyer", ladder=LADDER)), ""),
+    (governed(two("all", CHANGES, role="lawyer", ladder=NO_YES)), "2 others with the role lawyer"),
+    (governed(two("all", CHANGES, role="lawyer", ladder=LADDER),
+              two("too", CHANGES, decide_within="48h")), "2 others with the role lawyer"),
+    (governed(two("all", CHANGES, decisions=["reject"], ladder=LADDER)), ""),
     # One environment may ask for more than another; each must do.
     (governed(two("all", CHANGES), two("p", {**CHANGES, "environment": "production"}, role="lawyer")), "role lawyer"),
 ]  # fmt: skip
@@ -114,6 +124,8 @@ def test_break_glass_keys_of_tomorrow_and_no_policy_open_nothing() -> None:
         (two("all", CHANGES, approvals=1), False),
         (two("all", CHANGES, approvals=1, distinct=True), False),
         (by_rule("all", CHANGES), False),
+        (by_rule("all", {"tool": "unfreeze_effects"}), False),
+        (two("all", {"tool": "unfreeze_effects"}, approvals=1), False),
     ],
 )
 def test_no_policy_lets_one_person_change_authority(rule: dict[str, Any], allowed: bool) -> None:
@@ -156,6 +168,8 @@ def test_no_policy_makes_one_persons_no_to_a_change_of_authority_final() -> None
 
 def test_a_key_counts_if_it_lasts_through_the_longest_way_that_a_change_can_take() -> None:
     policy = governed(two("d", {"target": "directory"}), two("p", CHANGE_POLICY, decide_within="5d"))
+    extends = {"tiers": [{"after": "4d", "role": "admin", "decisions": ["approve"], "extends": "2d"}]}
+    laddered = governed(two("all", CHANGES, decide_within="5d", ladder=extends))
     longest = timedelta(days=5) + HOUR
 
     def until(end: timedelta) -> dict[str, Person]:
@@ -165,6 +179,9 @@ def test_a_key_counts_if_it_lasts_through_the_longest_way_that_a_change_can_take
     assert lockout(until(timedelta(seconds=1)), policy, NOW)
     assert lockout(until(longest), policy, NOW)
     assert not lockout(until(longest + timedelta(microseconds=1)), policy, NOW)
+    # A further line's extension makes it longer.
+    assert lockout(until(longest + timedelta(days=1)), laddered, NOW)
+    assert not lockout(until(longest + timedelta(days=1, microseconds=1)), laddered, NOW)
 
 
 def test_other_policies_may_do_with_one_person_or_none() -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.policy import Need, assess, unmet
-from tests.domain.samples import a_need, a_person, a_policy, an_action, by_people
+from countersign.domain.need import Need, unmet
+from countersign.domain.policy import assess
+from tests.domain.samples import a_need, a_person, a_policy, an_action, approvers, by_people
 
 pytestmark = [pytest.mark.guarantee("G03"), pytest.mark.guarantee("G04"), pytest.mark.guarantee("G05")]
 
@@ -53,11 +54,10 @@ TABLE = [
 @pytest.mark.parametrize(("needed", "persons", "still_open"), TABLE, ids=[f"{n} by {p}" for n, p, _ in TABLE])
 def test_no_person_counts_for_two_distinct_needs(needed: str, persons: str, still_open: str) -> None:
     for order in itertools.permutations(persons.split()):
-        approvers = {
-            f"p{number}": a_person(f"p{number}", *(ROLES[letter] for letter in roles))
-            for number, roles in enumerate(order)
-        }
-        found = [need.role[0] for need in unmet(needs_of(needed), approvers)]
+        agreed = approvers(
+            *(a_person(f"p{number}", *(ROLES[letter] for letter in roles)) for number, roles in enumerate(order))
+        )
+        found = [need.role[0] for need in unmet(needs_of(needed), agreed)]
         assert (len(found), set(found) <= set(needed)) == (len(still_open.split()), True)
 
 
@@ -68,8 +68,8 @@ def test_two_rules_that_ask_for_the_same_distinct_person_ask_for_two() -> None:
     needs = assess(policy, an_action()).needs
 
     assert len(needs) == 2
-    assert unmet(needs, {"bob": a_person("bob")})
-    assert not unmet(needs, {"bob": a_person("bob"), "carl": a_person("carl")})
+    assert unmet(needs, approvers(a_person("bob")))
+    assert not unmet(needs, approvers(a_person("bob"), a_person("carl")))
 
 
 def seats_filled(needs: list[tuple[str, int]], persons: list[frozenset[str]]) -> bool:
@@ -89,6 +89,6 @@ def test_distinct_needs_are_met_exactly_where_a_seating_exists(
     needs: list[tuple[str, int]], persons: list[frozenset[str]]
 ) -> None:
     wanted = tuple(a_need(ROLES[role], count, distinct=True) for role, count in needs)
-    approvers = {f"p{n}": a_person(f"p{n}", *(ROLES[role] for role in roles)) for n, roles in enumerate(persons)}
+    agreed = approvers(*(a_person(f"p{n}", *(ROLES[role] for role in roles)) for n, roles in enumerate(persons)))
 
-    assert (not unmet(wanted, approvers)) == seats_filled(needs, persons)
+    assert (not unmet(wanted, agreed)) == seats_filled(needs, persons)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from countersign.domain.administration import ADMINISTRATION, SIDE_EFFECT, TOOLS
+from countersign.domain.control import Takeover
 from countersign.domain.directory import ADMIN, Limit
 from countersign.domain.money import amount
-from countersign.domain.policy import AmountCondition, DecisionKind, Editing, Need, Policy, Rule, Terms, Window
+from countersign.domain.need import DecisionKind, Need
+from countersign.domain.policy import AmountCondition, Editing, Policy, Rule, Terms, Window
 
 PERSONS = {
     "rita": {"requester", "reviewer", "chief"}, "bob": {"reviewer"}, "ben": {"reviewer"}, "eve": {"clerk"},
@@ -45,6 +47,19 @@ def policy(
     external = Rule(id="external", when={"side_effect": "external_publication"}, need=people)
     rules = (by_rule if internal == "by_rule" else by_people, external)
     return Policy(policy="report", version=version, rules=rules, **more)
+
+
+def laddered(version: int = 2, *, approvals: int = 1, **tier: Any) -> Policy:
+    """After a day and a half a chief may decide too, unless `tier` says otherwise."""
+    asks = {"after": "36h", "role": "chief", "decisions": ["approve", "reject"], **tier}
+    asked = Need.model_validate({**need(approvals=approvals).model_dump(), "ladder": {"tiers": [asks]}})
+    rule = Rule(id="external", when={"side_effect": "external_publication"}, need=asked)
+    return Policy(policy="report", version=version, rules=(rule,))
+
+
+def takeable(version: int = 2) -> Policy:
+    """One reviewer; a chief may take over."""
+    return policy(version, takeover=Takeover(role="chief"))
 
 
 def editable(version: int = 2, *, approvals: int = 1, counts: str = "where_one_suffices") -> Policy:

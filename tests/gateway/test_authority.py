@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from countersign.domain.administration import DirectoryChange, KeyRevocation, PersonChange, PolicyChange, content
+from countersign.domain.administration import (
+    Change,
+    DirectoryChange,
+    KeyRevocation,
+    PersonChange,
+    PolicyChange,
+    content,
+)
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.directory import ADMIN, Standing
 from countersign.domain.errors import Unavailable
@@ -29,7 +36,7 @@ PROMOTION = DirectoryChange(
 STRICTER = PolicyChange(policy=policy(2, approvals=2))
 
 
-def agreed(world: World, change: DirectoryChange | PolicyChange, *persons: str, **changes: Any) -> Approval:
+def agreed(world: World, change: Change, *persons: str, **changes: Any) -> Approval:
     """A change that these admins approved."""
     approval = world.propose_change(change, **changes)
     for person in persons or ("ada", "abe"):

@@ -37,9 +37,8 @@ def founded(world: World) -> Iterator[World]:
 
 
 @pytest.fixture
-def settings(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(world: World, tmp_path: Path) -> Settings:
     """The gateway's, with policy files to change; the tests' data is stored for both tenants."""
-    monkeypatch.setattr(bootstrap, "wall_clock", lambda: START)
     copytree(ROOT / "policies", tmp_path / "policies")
     made = Settings(
         home=tmp_path / "home", policies=tmp_path / "policies", installation=INSTALLATION, environment=ENVIRONMENT
@@ -56,7 +55,7 @@ def granted_by_rule(world: World) -> Approval:
 
 def executed(settings: Settings, world: World, approval: Approval) -> EffectResult:
     """What the gateway answers, wired as its worker wires it."""
-    return bootstrap.gateway(settings, world.ledger).execute(world.tenant, approval.proposal.approval_id)
+    return bootstrap.gateway(settings, world.ledger, lambda: START).execute(world.tenant, approval.proposal.approval_id)
 
 
 def share(settings: Settings, *tenants: str) -> None:

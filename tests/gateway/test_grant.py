@@ -86,6 +86,8 @@ def test_a_changed_action_with_its_hash_put_right_has_no_votes(world: World, att
         ("case", "administration", "policy_unknown"),
         ("authors", ["eve"], "authors"),
         ("edited_from", "apr-other", "authors"),
+        ("proposed_by", "bob", "authors"),
+        ("proposed_by", "eve", "authors"),
         ("terms", {"break_glass": {"role": "clerk", "approvals": 2}}, "terms"),
         (
             "floor",
@@ -180,7 +182,7 @@ def test_a_changed_vote_does_not_count(world: World, attempt: Attempt, field: st
 
 STATEMENT_CHANGES: list[dict[str, Any]] = [
     {"installation": "elsewhere"}, {"tenant": "globex"}, {"operation": "q3-report"}, {"approval_id": "apr-other"},
-    {"approval_version": 2}, {"action_hash": OTHER_HASH}, {"decision": "reject"}, {"decision": "withdraw"},
+    {"approval_version": 2}, {"action_hash": OTHER_HASH}, {"decision": "reject"}, {"decision": "respond"},
     {"decision": "break_glass"}, {"decision": "edit", "edited_action": OTHER_HASH}, {"edited_action": OTHER_HASH},
     {"issued_at": START + timedelta(hours=1)}, {"key_id": "ben-1"}, {"key_id": "bob-9"}, {"person": "nobody"},
     {"person": "ben"}, {"person": "rita", "key_id": "rita-1"},
@@ -199,7 +201,7 @@ def test_a_statement_that_says_anything_else_does_not_count(
     statement = world.statement(approval, "bob", **changes)
     key = world.keys[statement.person if statement.key_id == f"{statement.person}-1" else "bob"]
     forge_vote(world, statement, sign_decision(statement, key))
-    reasons = {"reject": "rejected", "withdraw": "rejected"}
+    reasons = {"reject": "rejected", "respond": "rejected"}
     reason = "own_vote" if changes.get("person") == "rita" else reasons.get(changes.get("decision", ""), "vote_forged")
     attempt.is_forged(approval, reason)
 

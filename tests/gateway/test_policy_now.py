@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from countersign.domain.execution import ExecutionStatus
-from countersign.domain.policy import Need, Policy
+from countersign.domain.need import Need
+from countersign.domain.policy import Policy
 from countersign.domain.proposal import Approval, ApprovalStatus
 from tests.gateway.attempt import Attempt
 from tests.gateway.rules import editable, need, policy

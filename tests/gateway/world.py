@@ -18,6 +18,7 @@ from countersign.domain.administration import (
     SCOPE,
     SIDE_EFFECT,
     TOOL_VERSION,
+    Change,
     DirectoryChange,
     KeyAddition,
     KeyRevocation,
@@ -29,9 +30,11 @@ from countersign.domain.administration import (
     tool,
 )
 from countersign.domain.canonical import canonical_bytes, sha256_hex
+from countersign.domain.command import Command, CommandKind
 from countersign.domain.decision import Outcome, Ruling, Statement
 from countersign.domain.directory import Key, Standing
 from countersign.domain.edit import Edit
+from countersign.domain.freeze import Freeze, FreezeOrder
 from countersign.domain.operation import Operation, RequestStatement
 from countersign.domain.policy import Policy, assess
 from countersign.domain.proposal import Approval, ApprovalStatus, Assurance, Proposal
@@ -42,9 +45,9 @@ from countersign.gateway.gateway import Gateway, Step
 from countersign.gateway.grant import Grant, Grants
 from countersign.gateway.tools import Tools
 from countersign.ledger import open_ledger
-from countersign.ports import Received
+from countersign.ports import Amendment, Received, ReceivedCommand
 from countersign.signing.keys import new_key_file, public_text, read_key_file
-from countersign.signing.statements import sign_decision, sign_request
+from countersign.signing.statements import sign_decision, sign_freeze, sign_request
 from countersign.signing.unsigned import unsigned_fields
 from tests.gateway.rules import LIMITS, PERSONS, administration, policy
 from tests.gateway.tampering import Database
@@ -83,7 +86,7 @@ class World(Database):
         data.write_bytes(DATA)
         self.evidence.put(data)
 
-    def make(self, change: DirectoryChange | PolicyChange) -> None:
+    def make(self, change: Change) -> None:
         """Have a change of authority made as an executed action makes it."""
         action = self.change_action(f"change-{sha256_hex(content(change))[-8:]}", change)
         self.ledger.directory.apply(self.tenant, change, action, self.now)
@@ -114,7 +117,21 @@ class World(Database):
         self._register(operation, "report", "rita")
         return self._open(self._action(operation, channel).model_copy(update=changes), self.in_force("report"))
 
-    def propose_change(self, change: DirectoryChange | PolicyChange, **changes: Any) -> Approval:
+    def command(self, person: str, kind: CommandKind, operation: str = "q2-report", **said: Any) -> Outcome:
+        """Have a person's command ruled on and done by the ledger."""
+        version = self.ledger.controls.standing(self.tenant, operation).control.version
+        command = Command(
+            installation=INSTALLATION, person=person, key_id=f"{person}-1", tenant=self.tenant, operation=operation,
+            command=kind, control_version=version, issued_at=self.now, expires_at=self.now + timedelta(hours=1),
+            id=f"command-{person}-{kind}-{version:08}", **said,
+        )  # fmt: skip
+        received = ReceivedCommand(
+            message_id=command.id, transport="signal", command=command, token=command.id, at=self.now
+        )
+        signer = self.ledger.directory.persons(self.tenant)[person]
+        return self.ledger.controls.command(received, signer, Amendment())
+
+    def propose_change(self, change: Change, **changes: Any) -> Approval:
         """Open an approval of a change of authority that Ann asks for."""
         self._register("a-change", "administration", "ann")
         action = self.change_action("a-change", change).model_copy(update=changes)
@@ -164,6 +181,14 @@ class World(Database):
             at=self.now,
         )  # fmt: skip
         return self.ledger.approvals.decide(received, self.ledger.directory.persons(self.tenant)[person], edit)
+
+    def freeze(self, person: str, tool: str = "", id: str = "an-order-of-freezing") -> Freeze:
+        """Have effects held by a person's signed order."""
+        order = FreezeOrder(
+            installation=INSTALLATION, person=person, key_id=f"{person}-1", tenant=self.tenant, tool=tool,
+            reason="a leak", issued_at=self.now, id=id,
+        )  # fmt: skip
+        return self.ledger.freezes.freeze(self.tenant, sign_freeze(order, self.keys[person]), self.now)
 
     def statement(self, approval: Approval, person: str, decision: str = "approve", /, **changes: Any) -> Statement:
         """What a person would sign about an approval."""
@@ -220,7 +245,7 @@ class World(Database):
             request_hash=Sha256("sha256:" + "5" * 64), issued_at=START, id=f"request-of-{operation:0>8}",
         )  # fmt: skip
 
-    def change_action(self, operation: str, change: DirectoryChange | PolicyChange) -> Action:
+    def change_action(self, operation: str, change: Change) -> Action:
         """The action that makes a change of authority, resting on what is in force now."""
         authority = self.ledger.directory.authority(self.tenant)
         return Action(

@@ -9,23 +9,26 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
+from countersign.domain.command import Command, CommandKind
 from countersign.domain.decision import Outcome, Statement
 from countersign.domain.directory import Person
 from countersign.domain.draft import Claim, Draft
 from countersign.domain.edit import Edit
 from countersign.domain.execution import Execution, Receipt
+from countersign.domain.need import Need
+from countersign.domain.notice import Notice
 from countersign.domain.operation import Operation
-from countersign.domain.policy import Answer, Assessment, BreakGlass, Editing, Need, Terms
+from countersign.domain.policy import Answer, Assessment, BreakGlass, Editing, Terms
 from countersign.domain.proposal import Approval, Assurance, Proposal
 from countersign.domain.values import Sha256
 from countersign.ledger import SqlLedger, open_ledger
-from countersign.ports import Received
+from countersign.ports import Amendment, Received, ReceivedCommand, Standing
 from countersign.signing.statements import sign_decision
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -183,6 +186,50 @@ def decide(
     )
     signer = signer or ledger.directory.person(said.tenant, said.person) or person(said.person)
     return ledger.approvals.decide(received, signer, edit)
+
+
+def command(kind: CommandKind, by: str, *, id: str | None = None, **changes: Any) -> Command:
+    """What a person commands about OPERATION, who saw the agent in control."""
+    fields: dict[str, Any] = {
+        "installation": INSTALLATION,
+        "person": by,
+        "key_id": f"{by}-1",
+        "tenant": TENANT,
+        "operation": OPERATION,
+        "command": kind,
+        "control_version": 1,
+        "issued_at": NOW,
+        "expires_at": DEADLINE,
+        "id": id or f"{kind}-by-{by}-0000",
+    }
+    return Command(**{**fields, **changes})
+
+
+class Commanded(NamedTuple):
+    """What became of a command, and how the run stands after it."""
+
+    outcome: Outcome
+    standing: Standing
+
+
+def send(
+    ledger: SqlLedger, said: Command, *, message_id: str | None = None, now: datetime = NOW + timedelta(minutes=1),
+    amendment: Amendment | None = None, signer: Person | None = None,
+) -> Commanded:  # fmt: skip
+    """Send a command to the ledger as the deciding activity does after it has verified it."""
+    # The form of a token is no matter of the ledger's, which only holds that another body is another token.
+    token = said.model_dump_json()
+    received = ReceivedCommand(
+        message_id=message_id or f"m-{said.id}", transport="signal", command=said, token=token, at=now
+    )
+    signer = signer or ledger.directory.person(said.tenant, said.person) or person(said.person)
+    outcome = ledger.controls.command(received, signer, amendment or Amendment())
+    return Commanded(outcome, ledger.controls.standing(said.tenant, said.operation))
+
+
+def notices(ledger: SqlLedger, tenant: str = TENANT) -> list[Notice]:
+    """What people are told, in its order."""
+    return [notice for _, notice in ledger.outbox.unaddressed(tenant, 1_000)]
 
 
 def receipt(execution: Execution, content: bytes = b"text") -> Receipt:

@@ -18,11 +18,11 @@ from countersign.domain.administration import (
     SCOPE,
     SIDE_EFFECT,
     TOOL_VERSION,
+    Change,
     DirectoryChange,
     KeyAddition,
     KeyRevocation,
     PersonChange,
-    PolicyChange,
     content,
     present,
     target,
@@ -30,10 +30,12 @@ from countersign.domain.administration import (
 )
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.directory import Key, Limit, Person
+from countersign.domain.freeze import FreezeOrder
 from countersign.domain.policy import Policy
 from countersign.ledger import SqlLedger
 from countersign.signing.keys import public_text
-from tests.ledger.builders import NOW, TENANT, person
+from countersign.signing.statements import sign_freeze
+from tests.ledger.builders import INSTALLATION, NOW, TENANT, person
 
 NEWCOMER = "initech"
 """A tenant whose first set-up races are about."""
@@ -46,6 +48,9 @@ ROLES = {
     "ada": "admin",
     "ben": "admin",
     "cleo": "admin",
+    "lena": "lead",
+    "lars": "lead",
+    "otto": "operator",
 }
 LIMIT = Limit.model_validate({"each": "1000.00 EUR", "total": "2500.00 EUR", "within": "7d"})
 """What each reviewer may approve."""
@@ -72,7 +77,11 @@ def policy(name: str, role: str, version: int = 1, approvals: int = 1, **changes
     return Policy.model_validate({"policy": name, "version": version, "rules": [rule], **changes})
 
 
-POLICIES = (policy("report", "reviewer"), policy(ADMINISTRATION, "admin", approvals=2, asked_by="admin"))
+TAKEOVER = {"role": "lead", "lease": "8h"}
+POLICIES = (
+    policy("report", "reviewer", takeover=TAKEOVER),
+    policy(ADMINISTRATION, "admin", approvals=2, asked_by="admin"),
+)
 
 
 def enrolment(*persons: Person) -> DirectoryChange:
@@ -114,7 +123,7 @@ def found(ledger: SqlLedger, tenant: str = TENANT, more: Iterable[Person] = ()) 
         ledger.directory.close_set_up(tenant, "rita", NOW)
 
 
-def change_action(ledger: SqlLedger, change: DirectoryChange | PolicyChange, operation: str, tenant: str) -> Action:
+def change_action(ledger: SqlLedger, change: Change, operation: str, tenant: str) -> Action:
     """The action that stands for a change of what is there now."""
     return Action(
         tenant=tenant,
@@ -134,7 +143,7 @@ def change_action(ledger: SqlLedger, change: DirectoryChange | PolicyChange, ope
 
 def apply(
     ledger: SqlLedger,
-    change: DirectoryChange | PolicyChange,
+    change: Change,
     operation: str = "change-1",
     *,
     tenant: str = TENANT,
@@ -144,3 +153,12 @@ def apply(
     action = change_action(ledger, change, operation, tenant)
     ledger.directory.apply(tenant, change, action, now)
     return action
+
+
+def order(by: str = "otto", *, id: str = "a-signed-order-1", tenant: str = TENANT, **changes: Any) -> str:
+    """The signed order of a person to hold every effect."""
+    fields: dict[str, Any] = {
+        "installation": INSTALLATION, "person": by, "key_id": f"{by}-1", "tenant": tenant, "tool": "",
+        "reason": "a figure on the front page is wrong", "issued_at": NOW, "id": id,
+    }  # fmt: skip
+    return sign_freeze(FreezeOrder(**{**fields, **changes}), private_key(f"{by}-1"))

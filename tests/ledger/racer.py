@@ -1,6 +1,6 @@
 """One of several programs that work on a ledger at once; tests start it, race it, and kill it.
 
-    python -m tests.ledger.racer decide|mixed|claim|set_up|lock_out|work URL CHECKPOINTS NAME
+    python -m tests.ledger.racer KIND URL CHECKPOINTS NAME      KIND is one of KINDS below, or `work`
 
 It says `ready`, begins when its input is closed, and prints what each of its calls came to, a line each.
 """
@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from countersign.domain.edit import Edit
-from countersign.domain.errors import CountersignError
+from countersign.domain.errors import CountersignError, Frozen
 from countersign.domain.policy import Answer, Assessment
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
@@ -27,14 +27,16 @@ from tests.ledger.builders import (
     TENANT,
     action,
     claim,
+    command,
     decide,
     need,
     opened,
     operation,
     person,
+    send,
     statement,
 )
-from tests.ledger.founding import NEWCOMER, enrolment, standing
+from tests.ledger.founding import NEWCOMER, enrolment, order, standing
 
 THREADS = 10
 EDITED = Edit(action(args={"channel": "internal"}), Assessment(answer=Answer.PEOPLE, rules=("all",), needs=(need(),)))
@@ -52,8 +54,7 @@ def mixed(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
     """Each thread takes a decision of another kind, or as another person, on the one approval."""
     proposed = ledger.approvals.get(TENANT, "approval-1").proposal
     for number in range(THREADS):
-        kind = ("approve", "reject", "edit", "withdraw", "break_glass")[number % 5]
-        by = "rita" if kind == "withdraw" else f"person-{name}-{number}"
+        kind, by = ("approve", "reject", "edit", "break_glass")[number % 4], f"person-{name}-{number}"
         edited = EDITED.action.hash() if kind == "edit" else ""
         more = {"decision": kind, "edited_action": edited, "comment_hash": OTHER_HASH}
         said = statement(proposed, by, id=f"statement-{name}-{number:04}", **more)
@@ -66,6 +67,66 @@ def claims(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
     approval = ledger.approvals.get(TENANT, "approval-1")
     for _ in range(THREADS):
         yield lambda: claim(ledger, approval).status.value
+
+
+def takers(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Each thread takes the run over as another person."""
+    for number in range(THREADS):
+        yield partial(take_over, ledger, f"person-{name}-{number}")
+
+
+def takers_and_claims(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Half of the threads claim the effect while the others take the run over."""
+    approval = ledger.approvals.get(TENANT, "approval-1")
+    for number in range(THREADS):
+        taking = partial(take_over, ledger, f"person-{name}-{number}")
+        yield taking if number % 2 else lambda: claim(ledger, approval).status.value
+
+
+def freezes_and_claims(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """One thread freezes while the others each claim an effect of their own, and may do so again right afterwards."""
+    yield partial(freeze, ledger, name)
+    for number in range(THREADS - 1):
+        yield partial(claim_often, ledger, f"approval-{name}-{number}")
+
+
+def marks(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Each thread marks the one tick."""
+    for _ in range(THREADS):
+        yield lambda: ledger.approvals.mark(TENANT, "approval-1", 0, NOW + timedelta(minutes=30)).value
+
+
+def take_ons(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Each thread takes the line on as another run."""
+    for number in range(THREADS):
+        yield partial(take_on, ledger, f"run-{name}-{number}")
+
+
+def take_over(ledger: SqlLedger, by: str) -> str:
+    commanded = send(ledger, command("take_over", by))
+    return f"{commanded.outcome.ruling.value}:{by}:{commanded.standing.control.person}"
+
+
+def freeze(ledger: SqlLedger, name: str) -> str:
+    ledger.freezes.freeze(TENANT, order(id=f"an-order-of-{name:->16}"), NOW)
+    return f"frozen_after:{len([one for one in ledger.audit.records(TENANT) if one.type == 'effect.intended'])}"
+
+
+def claim_often(ledger: SqlLedger, approval_id: str) -> str:
+    """Claim, say that nothing was sent, and so on until it is held."""
+    approval = ledger.approvals.get(TENANT, approval_id)
+    for times in count():
+        try:
+            execution = claim(ledger, approval)
+        except Frozen:
+            return f"held_after:{times}"
+        ledger.executions.not_sent(execution, "connection refused", NOW)
+    raise AssertionError
+
+
+def take_on(ledger: SqlLedger, run_id: str) -> str:
+    ledger.operations.take_on(TENANT, OPERATION, "run-1", run_id, NOW)
+    return f"taken_on:{run_id}"
 
 
 def set_ups(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
@@ -118,6 +179,13 @@ def work(ledger: SqlLedger, name: str) -> None:
         print("done", id, flush=True)
 
 
+KINDS: dict[str, Callable[[SqlLedger, str], Iterator[Callable[[], str]]]] = {
+    "decide": votes, "mixed": mixed, "claim": claims, "set_up": set_ups, "lock_out": lock_outs, "take_over": takers,
+    "take_over_and_claim": takers_and_claims, "freeze_and_claim": freezes_and_claims, "mark": marks,
+    "take_on": take_ons,
+}  # fmt: skip
+
+
 def main() -> None:
     what, url, checkpoints, name = sys.argv[1:]
     ledger = opened(url, Path(checkpoints))
@@ -125,8 +193,7 @@ def main() -> None:
     sys.stdin.read()
     if what == "work":
         work(ledger, name)
-    kinds = {"decide": votes, "mixed": mixed, "claim": claims, "set_up": set_ups, "lock_out": lock_outs}
-    calls = kinds[what](ledger, name)
+    calls = KINDS[what](ledger, name)
     with ThreadPoolExecutor(THREADS) as threads:
         for line in threads.map(answer, list(calls)):
             print(line, flush=True)

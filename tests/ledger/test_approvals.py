@@ -242,7 +242,6 @@ def test_a_settled_approval_never_changes(ledger: SqlLedger, decision: str) -> N
         (Ruling.ROLE_MISSING, {"person": "ivan"}),
         (Ruling.REQUESTER_MAY_NOT_DECIDE, {"person": "rita"}),
         (Ruling.RESPOND_IS_FOR_QUESTIONS, {"decision": "respond"}),
-        (Ruling.ONLY_REQUESTER_WITHDRAWS, {"decision": "withdraw"}),
         (Ruling.EDIT_REFUSED, {"decision": "edit", "edited_action": OTHER_HASH}),
         (Ruling.REASON_MISSING, {"decision": "break_glass"}),
     ],

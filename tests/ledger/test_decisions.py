@@ -1,4 +1,4 @@
-"""Edits, withdrawals, broken glass, unsigned and outdated votes: what each makes of an approval; on both engines."""
+"""Edits, broken glass, unsigned and outdated votes: what each makes of an approval; on both engines."""
 
 from __future__ import annotations
 
@@ -184,15 +184,6 @@ def test_an_edited_action_that_the_policy_grants_by_rule_takes_no_vote(ledger: S
     new = ledger.approvals.open(next_version(by_rule=True), "run-1", VIEW, LATER)
     assert (new.status, new.votes) == (ApprovalStatus.GRANTED, ())
     assert audit_types(ledger)[-1] == "approval.granted_by_rule"
-
-
-def test_the_requester_takes_the_request_back(ledger: SqlLedger) -> None:
-    proposed = opened(ledger)
-    outcome = decide(ledger, statement(proposed, "rita", decision="withdraw"))
-    assert outcome.status == ApprovalStatus.WITHDRAWN == ledger.approvals.get(TENANT, "approval-1").status
-    assert audit_types(ledger)[-2:] == ["decision.accepted", "approval.withdrawn"]
-    assert last(ledger).subject == "rita"
-    assert decide(ledger, statement(proposed, "bob"), message_id="m-2").ruling == Ruling.ALREADY_SETTLED
 
 
 @pytest.mark.guarantee("G11")

@@ -75,21 +75,21 @@ def test_draft_versions_are_kept_and_never_overwritten(ledger: SqlLedger) -> Non
     ledger.operations.register(operation())
     first, second = draft(), draft("In 2026 sales were {{c1}}.")
     for _ in range(2):
-        ledger.drafts.save(TENANT, OPERATION, 1, first, "offline", NOW)
-    ledger.drafts.save(TENANT, OPERATION, 2, second, "offline", NOW)
+        ledger.drafts.save(TENANT, OPERATION, 1, first, "offline", 1, NOW)
+    ledger.drafts.save(TENANT, OPERATION, 2, second, "offline", 1, NOW)
     with pytest.raises(Conflict, match="draft v1"):
-        ledger.drafts.save(TENANT, OPERATION, 1, second, "offline", NOW)
+        ledger.drafts.save(TENANT, OPERATION, 1, second, "offline", 1, NOW)
     assert [ledger.drafts.get(TENANT, OPERATION, version) for version in (1, 2)] == [first, second]
     assert audit_types(ledger) == ["operation.registered", "draft.written", "draft.written"]
 
 
 def test_checks_and_grades_are_kept_and_recorded_once_each(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", NOW)
+    ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", 1, NOW)
     found = [Violation(code="value_mismatch", place="claims.c1.value", expected="42", found="43")]
     for _ in range(2):
-        ledger.drafts.save_checks(TENANT, OPERATION, 1, found, NOW)
-        ledger.drafts.save_grade(TENANT, OPERATION, 1, grade(Verdict.NEEDS_REVISION, "clear: no"), "report/1", NOW)
+        ledger.drafts.save_checks(TENANT, OPERATION, 1, found, 1, NOW)
+        ledger.drafts.save_grade(TENANT, OPERATION, 1, grade(Verdict.NEEDS_REVISION, "clear: no"), "report/1", 1, NOW)
     records = list(ledger.audit.records(TENANT, OPERATION))[2:]
     assert [record.type for record in records] == ["draft.checked", "draft.graded"]
     assert records[0].detail["codes"] == ["value_mismatch"]
@@ -99,13 +99,13 @@ def test_checks_and_grades_are_kept_and_recorded_once_each(ledger: SqlLedger) ->
 
 def test_a_version_that_is_graded_again_keeps_both_answers_and_the_latest_counts(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", NOW)
-    ledger.drafts.save_checks(TENANT, OPERATION, 1, [], NOW)
+    ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", 1, NOW)
+    ledger.drafts.save_checks(TENANT, OPERATION, 1, [], 1, NOW)
     for one in (grade(Verdict.GRADER_ERROR, "cut off"), grade(), grade(Verdict.GRADER_ERROR, "cut off")):
-        ledger.drafts.save_grade(TENANT, OPERATION, 1, one, "report/1", NOW)
+        ledger.drafts.save_grade(TENANT, OPERATION, 1, one, "report/1", 1, NOW)
     assert audit_types(ledger).count("draft.graded") == 3
     assert ledger.drafts.feedback(TENANT, OPERATION, 1) == ("cut off",)
-    ledger.drafts.save_grade(TENANT, OPERATION, 1, grade(), "report/1", NOW)
+    ledger.drafts.save_grade(TENANT, OPERATION, 1, grade(), "report/1", 1, NOW)
     assert ledger.drafts.feedback(TENANT, OPERATION, 1) == ()
 
 
@@ -123,9 +123,9 @@ def test_what_hangs_on_something_that_is_not_there_is_refused_without_a_record(l
     ledger.operations.register(operation())
     before = audit_types(ledger)
     with pytest.raises(NotFound, match="'nowhere'"):
-        ledger.drafts.save(TENANT, "nowhere", 1, draft(), "offline", NOW)
+        ledger.drafts.save(TENANT, "nowhere", 1, draft(), "offline", 1, NOW)
     with pytest.raises(NotFound, match="v9"):
-        ledger.drafts.save_checks(TENANT, OPERATION, 9, [], NOW)
+        ledger.drafts.save_checks(TENANT, OPERATION, 9, [], 1, NOW)
     with pytest.raises(NotFound, match="v9"):
         ledger.drafts.get(TENANT, OPERATION, 9)
     with pytest.raises(NotFound, match="'nowhere'"):
@@ -138,7 +138,7 @@ def test_texts_that_one_engine_cannot_hold_are_refused_on_both(ledger: SqlLedger
     ledger.operations.register(operation())
     before = audit_types(ledger)
     with pytest.raises(InputRefused):
-        ledger.drafts.save(TENANT, OPERATION, 1, draft().model_copy(update={"body": bad}), "offline", NOW)
+        ledger.drafts.save(TENANT, OPERATION, 1, draft().model_copy(update={"body": bad}), "offline", 1, NOW)
     with pytest.raises(InputRefused):
         ledger.operations.move(TENANT, OPERATION, State.FAILED, bad, NOW)
     with pytest.raises(InputRefused):
@@ -153,7 +153,7 @@ def test_texts_that_one_engine_cannot_hold_are_refused_on_both(ledger: SqlLedger
 def test_numbers_and_times_that_the_engines_would_treat_differently_are_refused_on_both(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
     with pytest.raises(InputRefused, match="number"):
-        ledger.drafts.save(TENANT, OPERATION, 2**63, draft(), "offline", NOW)
+        ledger.drafts.save(TENANT, OPERATION, 2**63, draft(), "offline", 1, NOW)
     with pytest.raises(InputRefused, match="offset"):
         ledger.operations.move(TENANT, OPERATION, State.FAILED, "reason", NOW.replace(tzinfo=None))
 
@@ -161,9 +161,9 @@ def test_numbers_and_times_that_the_engines_would_treat_differently_are_refused_
 @pytest.mark.guarantee("G45")
 def test_the_record_of_a_pass_binds_the_very_draft_that_passed(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    content = ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", NOW)
-    ledger.drafts.save_checks(TENANT, OPERATION, 1, (), NOW)
-    ledger.drafts.save_grade(TENANT, OPERATION, 1, grade(), "report/1", NOW)
+    content = ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", 1, NOW)
+    ledger.drafts.save_checks(TENANT, OPERATION, 1, (), 1, NOW)
+    ledger.drafts.save_grade(TENANT, OPERATION, 1, grade(), "report/1", 1, NOW)
     looked_at = {
         record.type: record.detail["draft"]
         for record in ledger.audit.records(TENANT, OPERATION)

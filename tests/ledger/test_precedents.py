@@ -23,10 +23,12 @@ from tests.ledger.builders import (
     VIEW,
     action,
     claim,
+    command,
     decide,
     operation,
     proposal,
     receipt,
+    send,
     statement,
 )
 from tests.ledger.founding import found
@@ -93,7 +95,7 @@ def test_what_is_pending_granted_or_executed_counts_and_what_ended_otherwise_doe
     execute(ledger, done, NOW)
     ends: list[Callable[[SqlLedger, Proposal], object]] = [
         expire, void, lambda ledger, one: say(ledger, one, decision="reject"),
-        lambda ledger, one: say(ledger, one, "rita", "withdraw"),
+        lambda ledger, one: send(ledger, command("withdraw", "rita", operation=one.operation)),
     ]  # fmt: skip
     for number, end in enumerate(ends, start=4):
         end(ledger, opened(ledger, refund(number, 1_000)).proposal)

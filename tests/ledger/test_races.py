@@ -93,7 +93,7 @@ def test_of_twenty_votes_at_once_exactly_as_many_count_as_are_needed(
 
 
 ENDS = {
-    "reject": ApprovalStatus.REJECTED, "edit": ApprovalStatus.EDITED, "withdraw": ApprovalStatus.WITHDRAWN,
+    "reject": ApprovalStatus.REJECTED, "edit": ApprovalStatus.EDITED,
     "approve": ApprovalStatus.GRANTED, "break_glass": ApprovalStatus.GRANTED,
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from sqlalchemy import func, inspect, select, text, update
 from countersign.agents.checkpoints import checkpoints_at
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Ruling
-from countersign.domain.errors import CountersignError, InputRefused, NotFound, Unavailable
+from countersign.domain.errors import CountersignError, Frozen, InputRefused, NotFound, Unavailable
+from countersign.domain.escalation import Reason, Route, Severity
+from countersign.domain.need import Ladder
+from countersign.domain.policy import Answer, Assessment
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.rubric import CriterionResult, Grade, GraderAnswer, Verdict
 from countersign.domain.state import State
@@ -25,19 +29,24 @@ from tests.ledger.builders import (
     action,
     audit_types,
     claim,
+    command,
     decide,
     draft,
     granted,
+    need,
     opened,
     operation,
     person,
     proposal,
+    send,
     statement,
 )
-from tests.ledger.founding import added, apply, enrolment, found, founders, key, revoked, standing
+from tests.ledger.founding import added, apply, enrolment, found, founders, key, order, revoked, standing
 from tests.support.postgres import as_superuser
 
 OTHER = "globex"
+LADDERED = need().model_copy(update={"ladder": Ladder(remind=("5m",))})
+ROUTE = Route(role="expert", severity=Severity.HIGH)
 
 
 def fill(ledger: SqlLedger, tenant: str) -> None:
@@ -46,13 +55,32 @@ def fill(ledger: SqlLedger, tenant: str) -> None:
     apply(ledger, added("bob", key("bob-2")), tenant=tenant)
     claim(ledger, granted(ledger, proposal(tenant=tenant)))
     ledger.documents.put(tenant, b"secret")
-    ledger.drafts.save(tenant, OPERATION, 1, draft(), "offline", NOW)
-    ledger.drafts.save_checks(tenant, OPERATION, 1, [], NOW)
+    ledger.drafts.save(tenant, OPERATION, 1, draft(), "offline", 1, NOW)
+    ledger.drafts.save_checks(tenant, OPERATION, 1, [], 1, NOW)
     answer = GraderAnswer(
         verdict="satisfied", criteria=(CriterionResult(id="clear", passed=True),), raw="{}", model="offline"
     )
     grade = Grade(verdict=Verdict.SATISFIED, feedback=(), answer=answer)
-    ledger.drafts.save_grade(tenant, OPERATION, 1, grade, "report/1", NOW)
+    ledger.drafts.save_grade(tenant, OPERATION, 1, grade, "report/1", 1, NOW)
+    fill_control(ledger, tenant)
+
+
+def fill_control(ledger: SqlLedger, tenant: str) -> None:
+    """The rows that come of time, and of people who step in."""
+    ledger.operations.register(operation("op-2", tenant=tenant))
+    assessed = Assessment(answer=Answer.PEOPLE, rules=("rule-1",), needs=(LADDERED,))
+    second = proposal("approval-2", operation="op-2", tenant=tenant, assessment=assessed)
+    ledger.approvals.open(second, "run-2", VIEW, NOW)
+    ledger.approvals.mark(tenant, "approval-2", 0, NOW + timedelta(minutes=5))
+    approval = granted(ledger, proposal("approval-3", operation="op-3", tenant=tenant, by_rule=True))
+    ledger.freezes.freeze(tenant, order(tenant=tenant), NOW)
+    with pytest.raises(Frozen):
+        claim(ledger, approval)
+    ledger.operations.hand_on(tenant, "op-2", "run-2", "run-2", NOW)
+    ledger.escalations.open(tenant, "op-2", Reason.LOW_CONFIDENCE, ROUTE, "rubric_failed", 3, "failed", VIEW, NOW)
+    send(ledger, command("take_over", "lena", tenant=tenant, operation="op-2"))
+    send(ledger, command("cancel", "otto", tenant=tenant, operation="op-2"))
+    ledger.outbox.address(tenant, 1, ["chat"], NOW)
 
 
 def test_every_tenant_with_records_or_a_checkpoint_is_known(empty_ledger: SqlLedger, checkpoints: Path) -> None:
@@ -76,12 +104,21 @@ def test_a_tenant_id_outside_the_pattern_is_refused_before_anything_is_written(e
         lambda ledger, tenant: ledger.operations.get(tenant, OPERATION),
         lambda ledger, tenant: ledger.operations.move(tenant, OPERATION, State.FAILED, "mine now", NOW),
         lambda ledger, tenant: ledger.drafts.get(tenant, OPERATION, 1),
-        lambda ledger, tenant: ledger.drafts.save(tenant, OPERATION, 2, draft(), "offline", NOW),
-        lambda ledger, tenant: ledger.drafts.save_checks(tenant, OPERATION, 1, [], NOW),
+        lambda ledger, tenant: ledger.drafts.save(tenant, OPERATION, 2, draft(), "offline", 1, NOW),
+        lambda ledger, tenant: ledger.drafts.save_checks(tenant, OPERATION, 1, [], 1, NOW),
         lambda ledger, tenant: ledger.approvals.get(tenant, "approval-1"),
         lambda ledger, tenant: ledger.approvals.settle(tenant, "approval-1", ApprovalStatus.CANCELLED, NOW),
         lambda ledger, tenant: ledger.approvals.void(tenant, "approval-1", "drift", "a", "b", NOW),
         lambda ledger, tenant: ledger.approvals.void_reason(tenant, "approval-1"),
+        lambda ledger, tenant: ledger.approvals.mark(tenant, "approval-2", 0, NOW),
+        lambda ledger, tenant: ledger.controls.standing(tenant, OPERATION),
+        lambda ledger, tenant: ledger.controls.history(tenant, OPERATION),
+        lambda ledger, tenant: ledger.controls.lapse(tenant, "op-2", 2, NOW),
+        lambda ledger, tenant: send(ledger, command("take_over", "lena", tenant=tenant)),
+        lambda ledger, tenant: ledger.escalations.close_unanswered(tenant, "op-2", 1, NOW),
+        lambda ledger, tenant: ledger.operations.take_on(tenant, "op-2", "run-2", "run-3", NOW),
+        lambda ledger, tenant: ledger.freezes.freeze(tenant, order(tenant=tenant), NOW),
+        lambda ledger, tenant: ledger.outbox.address(tenant, 1, ["chat"], NOW),
         lambda ledger, tenant: ledger.documents.get(tenant, sha256_hex(b"secret")),
         lambda ledger, tenant: ledger.operations.register(operation("new", tenant=tenant)),
         lambda ledger, tenant: ledger.directory.set_up(tenant, revoked("bob", "bob-1"), "rita", NOW),
@@ -123,6 +160,13 @@ def test_another_tenants_things_get_the_answer_of_things_that_do_not_exist(
         lambda ledger, tenant: ledger.directory.set_up_open(tenant),
         lambda ledger, tenant: ledger.drafts.written(tenant, OPERATION, 1),
         lambda ledger, tenant: ledger.drafts.feedback(tenant, OPERATION, 1),
+        lambda ledger, tenant: ledger.drafts.authors(tenant, OPERATION),
+        lambda ledger, tenant: ledger.escalations.of_operation(tenant, "op-2"),
+        lambda ledger, tenant: ledger.escalations.waiting(tenant),
+        lambda ledger, tenant: ledger.freezes.of_tenant(tenant),
+        lambda ledger, tenant: ledger.outbox.unaddressed(tenant, 10),
+        lambda ledger, tenant: ledger.outbox.take(tenant, NOW, NOW, 10),
+        lambda ledger, tenant: ledger.outbox.deliveries(tenant),
         lambda ledger, tenant: list(ledger.audit.records(tenant)),
     ],
 )

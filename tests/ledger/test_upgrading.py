@@ -11,12 +11,14 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, text
 
+from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import Conflict, NotAuthorised
 from countersign.domain.policy import Terms
 from countersign.domain.proposal import ApprovalStatus, Rejection
 from countersign.ledger import SqlLedger, schema
 from countersign.ledger.engines import make_engine
-from tests.ledger.builders import NOW, OPERATION, TENANT, VIEW, opened, operation, person, proposal
+from countersign.ports import Written
+from tests.ledger.builders import NOW, OPERATION, TENANT, VIEW, draft, opened, operation, person, proposal
 from tests.ledger.founding import added, enrolment, founders, key
 
 OLD_MOMENT = "2026-11-30T09:00:00.000000Z"
@@ -66,7 +68,7 @@ def _insert_approval(connection: Connection, name: str, operation: str, number: 
 
 def _old_proposal(name: str, operation: str) -> str:
     added_since = {"case", "authors", "edited_from", "asked_again", "live", "cost", "spent", "floor", "terms",
-                   "earlier_rejection"}  # fmt: skip
+                   "earlier_rejection", "control_version", "proposed_by"}  # fmt: skip
     fields = proposal(name, operation=operation).model_dump(mode="json", exclude=added_since)
     del fields["action"]["amount"]
     del fields["assessment"]["needs"][0]["distinct"]
@@ -161,3 +163,40 @@ def test_a_grant_of_before_is_not_one_of_the_action_as_it_is_hashed_now(upgraded
     proposal = upgraded.approvals.get(TENANT, "one").proposal
     assert proposal.action_hash == OLD_HASH != proposal.action.hash()
     upgraded.close()
+
+
+def test_a_withdrawal_of_before_is_no_vote_any_more_and_what_was_signed_is_kept(
+    old_database: Engine, ledger_url: str, checkpoints: Path
+) -> None:
+    """As it lay in revision 0002, behind its wall."""
+    config = Config()
+    config.set_main_option("script_location", str(schema.MIGRATIONS))
+    with old_database.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002")
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT set_config('countersign.tenant', :tenant, true)"), {"tenant": TENANT})
+        connection.execute(text("UPDATE approvals SET status = 'withdrawn' WHERE approval_id = 'two'"))
+        connection.execute(
+            text("UPDATE votes SET vote = replace(vote, '\"reject\"', '\"withdraw\"') WHERE approval_id = 'two'")
+        )
+    old_database.dispose()
+    ledger = opened(ledger_url, checkpoints)
+    withdrawn = ledger.approvals.get(TENANT, "two")
+    assert (withdrawn.status, withdrawn.votes) == (ApprovalStatus.WITHDRAWN, ())
+    assert ledger.documents.get(TENANT, sha256_hex(b"a.b.c")) == b"a.b.c"
+    assert [vote.person for vote in ledger.approvals.get(TENANT, "one").votes] == ["bob"]
+    ledger.close()
+
+
+def test_every_draft_of_before_is_the_agents(old_database: Engine, ledger_url: str, checkpoints: Path) -> None:
+    with old_database.begin() as connection:
+        _insert(
+            connection, "drafts", tenant=TENANT, operation="op-one", version=1, hash=OLD_HASH,
+            draft=draft().model_dump_json(), model="offline", written_at=OLD_MOMENT,
+        )  # fmt: skip
+    old_database.dispose()
+    ledger = opened(ledger_url, checkpoints)
+    assert ledger.drafts.written(TENANT, "op-one", 1) == Written(draft=draft(), model="offline", author="agent")
+    assert ledger.drafts.authors(TENANT, "op-one") == ()
+    ledger.close()

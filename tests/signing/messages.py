@@ -15,6 +15,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.deciding import DecidingSteps
 from activities.interfaces import Message, MessageBatch
+from activities.runs import Runs
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Background, Outcome, rule_on
 from countersign.domain.directory import Person
@@ -63,6 +64,7 @@ def sent(
     ledger = SimpleNamespace(
         approvals=recorded, documents=Documents(), directory=SimpleNamespace(persons=lambda tenant: directory())
     )
+    kept = cast(Ledger, ledger)
     messages = tuple(
         Message(
             id=f"run:{number}",
@@ -75,7 +77,7 @@ def sent(
         for number, body in enumerate(bodies)
     )
     batch = MessageBatch(tenant="acme", operation=operation, messages=messages)
-    steps = DecidingSteps(cast(Ledger, ledger), "local", {}, unsigned=unsigned)
+    steps = DecidingSteps(kept, Runs(kept, lambda: NOW), "local", {}, unsigned=unsigned)
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, workflow_id=workflow_id("acme", operation))
     return list(environment.run(steps.decide, batch).outcomes), recorded

@@ -37,7 +37,7 @@ WRONG_VALUES: dict[str, list[Any]] = {
     "iat": [True, False, None, "0", 1.5, float(SECONDS), 10**18, -(10**18), 10**300, [], {}],
     "exp": [True, None, "2026-12-01", 1e18, 10**300, 253_402_300_800],
     "approval_version": [0, -1, True, "2", 2.0, 10**300, None],
-    "decision": ["sign", "breakglass", "Approve", "", None, ["approve"], True],
+    "decision": ["sign", "withdraw", "breakglass", "Approve", "", None, ["approve"], True],
     "action_hash": ["", "sha256:", "0" * 64, None, CLAIMS["action_hash"].upper()],
     "comment_hash": [None, "looks good", "sha256:0"],
     "edited_action": [None, "sha256:0", {}, 0, [], CLAIMS["action_hash"].upper()],
@@ -60,7 +60,7 @@ def test_a_claim_of_the_wrong_form_is_refused(changes: dict[str, Any]) -> None:
     assert refusal(token(claims=claims_with(**changes))).reason == "claims"
 
 
-@pytest.mark.parametrize("decision", ["approve", "edit", "reject", "respond", "withdraw", "break_glass"])
+@pytest.mark.parametrize("decision", ["approve", "edit", "reject", "respond", "break_glass"])
 def test_every_kind_of_decision_is_signed_with_all_that_it_says(decision: str) -> None:
     """What a kind needs beside (an edited action, a reason, a role) is ruled on afterwards, by one rule for all."""
     edited = CLAIMS["action_hash"] if decision == "edit" else ""

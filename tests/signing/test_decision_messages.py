@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.deciding import MAX_DETAIL
+from activities.messages import MAX_DETAIL
 from countersign.domain.decision import Outcome, Ruling
 from tests.signing.messages import TOKEN, body_of, sent
 from tests.signing.tokens import CLAIMS, claims_with, token

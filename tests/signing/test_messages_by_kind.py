@@ -73,9 +73,11 @@ def test_a_yes_that_is_void_before_the_deadline_decides_nothing(seconds: int, de
     assert sent(body_of(token(claims=claims)))[0][0].ruling == ruling
 
 
-@pytest.mark.guarantee("G02")
-def test_only_the_requester_withdraws() -> None:
-    assert sent(kind_of("withdraw"))[0][0].ruling == Ruling.ONLY_REQUESTER_WITHDRAWS
+def test_a_withdrawal_is_a_command_and_no_decision() -> None:
+    outcomes, recorded = sent(kind_of("withdraw"))
+
+    assert outcomes[0].ruling == Ruling.BAD_STATEMENT
+    assert recorded.ruled_on == []
 
 
 def unsigned_body(**changes: Any) -> str:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.domain.errors import StatementRefused
-from countersign.signing.statements import MAX_TOKEN, sign_decision, verify_decision
+from countersign.signing.compact import MAX_TOKEN
+from countersign.signing.statements import sign_decision, verify_decision
 from tests.domain.samples import NOW
 from tests.signing.tokens import (
     BOB,

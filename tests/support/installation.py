@@ -24,6 +24,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.deciding import DecidingSteps
 from activities.interfaces import RunOrder
+from activities.runs import Runs
 from countersign import bootstrap
 from countersign.domain.action import Action
 from countersign.domain.administration import (
@@ -35,24 +36,28 @@ from countersign.domain.administration import (
     KeyAddition,
     PersonChange,
     PolicyChange,
+    UnfreezeChange,
     content,
     present,
     target,
     tool,
 )
 from countersign.domain.canonical import canonical_bytes, sha256_hex
+from countersign.domain.command import Command, CommandKind
 from countersign.domain.decision import Statement
 from countersign.domain.directory import Key, Standing
 from countersign.domain.draft import DatasetRef, DatasetSchema, ReportRequest
+from countersign.domain.freeze import Freeze, FreezeOrder
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation, RequestStatement
 from countersign.domain.proposal import Proposal, StatementKind, Vote
 from countersign.domain.run import RunResult
-from countersign.ports import Ledger
+from countersign.ports import Clock, Ledger
 from countersign.settings import Settings
 from countersign.signing.keys import public_text
-from countersign.signing.statements import sign_decision, sign_request
+from countersign.signing.statements import sign_command, sign_decision, sign_freeze, sign_request
 from countersign.worker_process import worker
+from workflows.carrying import RunInput
 from workflows.governed_action import GovernedAction
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
 
@@ -62,18 +67,30 @@ ROWS = """date,region,amount
 2026-02-03,North,99.75
 2026-02-20,South,200.00
 """
-ROLES = {"rita": "requester", "bob": "reviewer", "carl": "reviewer", "ada": "admin", "ben": "admin", "cleo": "admin"}
+ROLES = {
+    "rita": ("requester",),
+    "bob": ("reviewer",),
+    "carl": ("reviewer",),
+    "lea": ("lead", "operator"),
+    "leo": ("lead",),
+    "ada": ("admin",),
+    "ben": ("admin",),
+    "cleo": ("admin",),
+}
 
 
 @dataclass
 class Installation:
-    """One installation with tenant `acme`: `rita` (requester), `bob`, `carl` (reviewers), three administrators."""
+    """One installation with tenant `acme`: `rita` (requester), `bob`, `carl` (reviewers), `lea`, `leo` (leads), three
+    administrators."""
 
     settings: Settings
     ledger: Ledger
     client: Client
     tenant: str = "acme"
     keys: dict[str, Ed25519PrivateKey] = field(default_factory=dict)
+    clock: Clock = bootstrap.wall_clock
+    """What its workers take for the time."""
 
     def enrol(self, person: str, *roles: str) -> None:
         """Add a person with one key, `PERSON-1`, while the first set-up is open."""
@@ -105,19 +122,27 @@ class Installation:
         self.ledger.directory.apply(self.tenant, change, action, datetime.now(UTC))
 
     def register(
-        self, operation: str, *, channel: str = "public", data: str = ROWS, requester: str = "rita"
+        self,
+        operation: str,
+        *,
+        channel: str = "public",
+        data: str = ROWS,
+        unique: tuple[str, ...] = (),
+        requester: str = "rita",
     ) -> RunOrder:
         """Store data and request, signed by the requester, and register the operation."""
         source = self.settings.home / "incoming.csv"
         source.write_text(data)
         dataset = DatasetRef(
-            sha256=bootstrap.evidence(self.settings).put(self.tenant, source), name="sales.csv", schema=DatasetSchema()
+            sha256=bootstrap.evidence(self.settings).put(self.tenant, source),
+            name="sales.csv",
+            schema=DatasetSchema(unique=unique),
         )
         request = ReportRequest(question="How did sales develop?", channel=channel, dataset=dataset)
         return self._registered(operation, request, requester)
 
     def register_change(
-        self, operation: str, change: DirectoryChange | PolicyChange, requester: str = "ada"
+        self, operation: str, change: DirectoryChange | PolicyChange | UnfreezeChange, requester: str = "ada"
     ) -> RunOrder:
         """Register a change of authority, signed by an administrator."""
         return self._registered(operation, AdministrationRequest(reason="it is time", change=change), requester)
@@ -160,15 +185,21 @@ class Installation:
     async def start_unchecked(self, order: RunOrder) -> WorkflowHandle[GovernedAction, RunResult]:
         """Start a run as anyone with access to the namespace can, registered or not."""
         return await self.client.start_workflow(
-            GovernedAction.run, order, id=workflow_id(order.tenant, order.operation), task_queue=RUN_QUEUE
+            GovernedAction.run,
+            RunInput(**dict(order)),
+            id=workflow_id(order.tenant, order.operation),
+            task_queue=RUN_QUEUE,
         )
 
     def with_policy(self, folder: Path, **need: Any) -> Installation:
-        """The same installation with changed windows in its report policy, such as `decide_within="2s"`."""
+        """The same installation with changed windows in its report policy, such as `decide_within="2s"`.
+
+        Its ladder is left out unless one is given: the file's own fits the file's own windows alone.
+        """
 
         def changed(policy: dict[str, Any]) -> None:
             for rule in policy["rules"]:
-                rule.get("need", {}).update(need)
+                rule.get("need", {}).update({"ladder": {}, **need})
 
         return self._with_report_policy(folder, changed)
 
@@ -176,9 +207,14 @@ class Installation:
         """The same installation with other terms in its report policy."""
         return self._with_report_policy(folder, lambda policy: policy["terms"].update(terms))
 
+    def with_fields(self, folder: Path, **fields: Any) -> Installation:
+        """The same installation with other top-level fields in its report policy, such as `escalations={}`."""
+        return self._with_report_policy(folder, lambda policy: policy.update(fields))
+
     def _with_report_policy(self, folder: Path, change: Callable[[dict[str, Any]], None]) -> Installation:
         policies = folder / "policies"
-        shutil.copytree(self.settings.policies, policies)
+        if policies != self.settings.policies:
+            shutil.copytree(self.settings.policies, policies)
         policy = yaml.safe_load((policies / "report.yaml").read_text())
         change(policy)
         (policies / "report.yaml").write_text(yaml.safe_dump(policy))
@@ -259,14 +295,50 @@ class Installation:
         }
         return {"statement": sign_decision(Statement(**fields), self.keys[signer])}
 
+    def command(self, operation: str, signer: str, kind: CommandKind, **changes: Any) -> dict[str, str]:
+        """A signed message of that name, by the control version that is in force; `changes` as in `decision`."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        standing = self.ledger.controls.standing(self.tenant, operation)
+        fields: dict[str, Any] = {
+            "installation": self.settings.installation,
+            "person": signer,
+            "key_id": f"{signer}-1",
+            "tenant": self.tenant,
+            "operation": operation,
+            "command": kind,
+            "control_version": standing.control.version,
+            "issued_at": now,
+            "expires_at": now + timedelta(days=365),
+            "id": secrets.token_urlsafe(16),
+            **changes,
+        }
+        return {"statement": sign_command(Command(**fields), self.keys[signer])}
+
+    def freeze(self, signer: str, tool: str = "", *, tenant: str = "", now: datetime | None = None) -> Freeze:
+        """Have effects held by a person's signed order: every one, or those of a tool."""
+        moment = (now or datetime.now(UTC)).replace(microsecond=0)
+        order = FreezeOrder(
+            installation=self.settings.installation, person=signer, key_id=f"{signer}-1", tenant=tenant or self.tenant,
+            tool=tool, reason="the feed is wrong", issued_at=moment, id=secrets.token_urlsafe(16),
+        )  # fmt: skip
+        return self.ledger.freezes.freeze(order.tenant, sign_freeze(order, self.keys[signer]), now or datetime.now(UTC))
+
     def deciding(self) -> DecidingSteps:
         """The people's step itself, for tests of what it does when it is repeated or comes late."""
         cases = bootstrap.cases(self.settings, self.ledger)
-        return DecidingSteps(self.ledger, self.settings.installation, cases, unsigned=self.settings.takes_unsigned)
+        runs = Runs(self.ledger, self.clock)
+        return DecidingSteps(
+            self.ledger, runs, self.settings.installation, cases, unsigned=self.settings.takes_unsigned
+        )
 
-    def step(self, operation: str, run_id: str = "r") -> ActivityEnvironment:
-        """Where a step can be called as the operation's own run has it called."""
+    def step(self, operation: str, run_id: str = "") -> ActivityEnvironment:
+        """Where a step can be called as the operation's own run has it called: the one that asks, if one does."""
         environment = ActivityEnvironment()
+        current = self.ledger.approvals.current(self.tenant, operation) if not run_id else None
+        if current is not None:
+            line = self.ledger.approvals.line(self.tenant, current.proposal.approval_id)
+            run_id = self.ledger.operations.present_run(self.tenant, operation, line)
+        run_id = run_id or "r"
         own = workflow_id(self.tenant, operation)
         environment.info = replace(environment.info, workflow_id=own, workflow_run_id=run_id)
         return environment
@@ -287,8 +359,9 @@ class Installation:
 
     def _worker(self, role: str, threads: ThreadPoolExecutor) -> Any:
         if role == "gateway":
-            return worker(self.client, GATEWAY_QUEUE, bootstrap.gateway_activities(self.settings, self.ledger), threads)
-        steps: list[Callable[..., Any]] = bootstrap.agent_activities(self.settings, self.ledger)
+            effect = bootstrap.gateway_activities(self.settings, self.ledger, self.clock)
+            return worker(self.client, GATEWAY_QUEUE, effect, threads)
+        steps: list[Callable[..., Any]] = bootstrap.agent_activities(self.settings, self.ledger, self.clock)
         return worker(self.client, RUN_QUEUE, steps, threads, workflows=[GovernedAction])
 
 
@@ -297,6 +370,6 @@ def new_installation(home: Path, client: Client, **settings: Any) -> Installatio
     home.mkdir(parents=True, exist_ok=True)
     chosen = Settings(home=home, _env_file=None, **settings)
     installation = Installation(chosen, bootstrap.open_ledger(chosen), client)
-    for person, role in ROLES.items():
-        installation.enrol(person, role)
+    for person, roles in ROLES.items():
+        installation.enrol(person, *roles)
     return installation

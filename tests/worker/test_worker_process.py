@@ -9,9 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
-from countersign.settings import ROOT
+from countersign import bootstrap
+from countersign.ledger import SqlLedger
+from countersign.settings import ROOT, Settings
 from countersign.worker_process import Role, settings_of
+from tests.ledger.founding import found
+from tests.notifications.notices import notice
+from tests.notifications.relaying import tell
 from tests.support.processes import Processes, RunningProcess
 
 WORKER = [sys.executable, str(ROOT / "worker.py")]
@@ -20,6 +26,10 @@ PRESS = """channels:
           side_effect: external_publication, reversibility: correctable}
   internal: {kind: file, tenants: [acme], side_effect: internal_publication, reversibility: reversible}
 """
+CHAT = """addresses:
+  chat: {kind: webhook, tenants: [acme], roles: [manager], url_env: CHAT_URL, secret_env: CHAT_SECRET}
+"""
+ADDRESS = {"CHAT_URL": "http://127.0.0.1:1/chat-path-1", "CHAT_SECRET": "chat-secret-of-the-gateway"}
 
 
 @pytest.fixture
@@ -46,6 +56,54 @@ def test_the_agent_role_does_not_start_with_a_credential(
     assert worker.output.startswith("error: environment PRESS_TOKEN: the agent role may hold no credential")
     assert worker.output.count("\n") == 1
     assert "press-token-1" not in worker.output
+
+
+@pytest.mark.guarantee("G39")
+def test_the_agent_role_does_not_start_with_the_credential_of_an_address(
+    environment: dict[str, str], processes: Processes, tmp_path: Path
+) -> None:
+    (tmp_path / "policies" / "notifications.yaml").write_text(CHAT)
+    given = environment | ADDRESS | {"PRESS_TOKEN": ""}
+    worker = processes.start([*WORKER, "--role", "agent"], env=given, cwd=tmp_path)
+
+    assert worker.wait(60) == 1
+    assert worker.output.startswith("error: environment CHAT_SECRET, CHAT_URL: the agent role may hold no credential")
+    assert not [value for value in ADDRESS.values() if value in worker.output]
+
+
+def test_a_gateway_without_the_secret_of_an_address_does_not_start(
+    environment: dict[str, str], temporal_server: str, processes: Processes, tmp_path: Path
+) -> None:
+    (tmp_path / "policies" / "notifications.yaml").write_text(CHAT)
+    given = environment | ADDRESS | {"TEMPORAL_ADDRESS": temporal_server, "CHAT_SECRET": ""}
+    worker = processes.start([*WORKER, "--role", "gateway"], env=given, cwd=tmp_path)
+
+    assert worker.wait(60) == 1
+    assert worker.output == "error: address chat: CHAT_SECRET is not set; set it for the gateway\n"
+
+
+def test_the_gateway_delivers_notices_beside_its_work_and_stops_cleanly(
+    environment: dict[str, str], temporal_server: str, processes: Processes, tmp_path: Path, httpserver: HTTPServer
+) -> None:
+    (tmp_path / "policies" / "notifications.yaml").write_text(CHAT)
+    settings = Settings(home=tmp_path / "home", policies=tmp_path / "policies", database_url="")
+    ledger = bootstrap.open_ledger(settings)
+    assert isinstance(ledger, SqlLedger)
+    found(ledger)
+    tell(ledger, notice(at=bootstrap.wall_clock()))
+    ledger.close()
+    with httpserver.wait(raise_assertions=True, stop_on_nohandler=False, timeout=30) as arrived:
+        httpserver.expect_oneshot_request("/hook").respond_with_data("ok")
+        given = environment | ADDRESS | {"TEMPORAL_ADDRESS": temporal_server, "CHAT_URL": httpserver.url_for("/hook")}
+        worker = processes.start([*WORKER, "--role", "gateway"], env=given, cwd=tmp_path)
+        worker.wait_for_line("worker ready")
+    began = time.monotonic()
+
+    assert arrived.result
+    assert worker.stop() == 0
+    assert time.monotonic() - began < 5
+    (request, _), *more = httpserver.log
+    assert (request.headers["Countersign-Delivery"], more) == ("acme:1:chat", [])
 
 
 def test_an_agent_whose_credential_is_empty_gets_as_far_as_the_server(

@@ -109,6 +109,9 @@ def _facts_of_event(event: HistoryEvent) -> Iterator[Fact]:
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
             result = event.workflow_execution_completed_event_attributes.result
             yield "result", result.payloads[0].data.decode()
+        case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+            carried = event.workflow_execution_continued_as_new_event_attributes.input.payloads
+            yield "goes on", *(each.data.decode() for each in carried)
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
             yield ("cancelled",)
 
@@ -128,6 +131,8 @@ def _facts_of_command(command: WorkflowCommand) -> Iterator[Fact]:
             yield _attributes(command.upsert_workflow_search_attributes.search_attributes)
         case "complete_workflow_execution":
             yield "result", command.complete_workflow_execution.result.data.decode()
+        case "continue_as_new_workflow_execution":
+            yield "goes on", *(each.data.decode() for each in command.continue_as_new_workflow_execution.arguments)
         case "cancel_workflow_execution":
             yield ("cancelled",)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,12 @@ from tests.support.waiting import eventually, until_state
 from workflows.governed_action import GovernedAction
 
 Run = WorkflowHandle[GovernedAction, RunResult]
+
+
+@pytest.fixture
+def sqlite_installation(sqlite_installation: Installation, tmp_path: Path) -> Installation:
+    """One whose policy brings nothing before people: a run that cannot go on has failed."""
+    return sqlite_installation.with_fields(tmp_path, escalations={})
 
 
 async def granted(installation: Installation) -> Run:

@@ -21,7 +21,7 @@ async def test_two_leads_let_a_report_out_when_no_reviewer_is_there_and_the_audi
     installation: Installation, tmp_path: Path
 ) -> None:
     lax = installation.with_terms(tmp_path, break_glass={"role": "lead", "approvals": 2})
-    for lead in ("lea", "lou"):
+    for lead in ("lena", "lou"):
         lax.enrol(lead, "lead", "requester")
     async with lax.workers():
         run = await lax.start("op-1")
@@ -35,9 +35,9 @@ async def test_two_leads_let_a_report_out_when_no_reviewer_is_there_and_the_audi
             outcome: Outcome = await run.execute_update("decide", message, result_type=Outcome)
             return outcome
 
-        unreasoned, unread = await glass("lea", ""), await glass("lea", "sha256:" + "5" * 64)
+        unreasoned, unread = await glass("lena", ""), await glass("lena", "sha256:" + "5" * 64)
         requester, reviewer = await glass("rita"), await glass("bob")
-        first, again = await glass("lea"), await glass("lea")
+        first, again = await glass("lena"), await glass("lena")
         assert lax.published() == []
         second = await glass("lou")
         result = await run.result()

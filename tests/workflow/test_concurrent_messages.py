@@ -20,6 +20,7 @@ from countersign.domain.run import RunStatus, Step
 from countersign.domain.state import State
 from tests.support.installation import Installation
 from tests.support.waiting import until_messages, until_state
+from workflows.carrying import RunInput
 from workflows.governed_action import GovernedAction
 from workflows.names import RUN_QUEUE
 
@@ -94,7 +95,7 @@ async def test_an_update_of_another_name_is_told_which_names_there_are(sqlite_in
         outcome = await ask(run, sqlite_installation.decision(sqlite_installation.proposal("op-1"), "bob"), "approve")
         status = await run.query("status", result_type=RunStatus)
     assert outcome.ruling == Ruling.UNKNOWN_MESSAGE
-    assert "'decide'" in outcome.detail
+    assert "known: decide, take_over" in outcome.detail
     assert (status.state, status.refused) == (State.WAITING_APPROVAL, 1)
 
 
@@ -109,7 +110,7 @@ async def test_a_decision_sent_together_with_the_start_is_recorded_and_decides_n
         order = sqlite_installation.register("op-2")
         run = await sqlite_installation.client.start_workflow(
             GovernedAction.run,
-            order,
+            RunInput(**dict(order)),
             id=workflow_id("acme", "op-2"),
             task_queue=RUN_QUEUE,
             start_signal="decide",

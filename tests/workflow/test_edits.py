@@ -161,20 +161,6 @@ async def test_respond_to_an_outward_action_is_refused_with_the_explanation(sqli
     assert "question" in outcome.sentence()
 
 
-@pytest.mark.guarantee("G10")
-async def test_the_requester_withdraws_and_nothing_goes_out(installation: Installation) -> None:
-    async with installation.workers():
-        run = await waiting(installation)
-        proposal = installation.proposal("op-1")
-        other = await told(run, installation.decision(proposal, "bob", "withdraw"))
-        own = await told(run, installation.decision(proposal, "rita", "withdraw"))
-        result = await run.result()
-    assert other.ruling == Ruling.ONLY_REQUESTER_WITHDRAWS
-    assert (own.ruling, own.status) == (Ruling.ACCEPTED, ApprovalStatus.WITHDRAWN)
-    assert (result.state, result.reason) == (State.WITHDRAWN, "withdrawn")
-    assert installation.published() == []
-
-
 @pytest.mark.guarantee("G12")
 async def test_a_policy_that_got_laxer_meanwhile_is_no_way_out_by_an_edit(sqlite_installation: Installation) -> None:
     """What the policy of the proposal wanted is wanted of the edited action too."""

@@ -76,7 +76,8 @@ async def test_a_policy_comes_into_force_for_the_next_operation_when_two_have_ap
     installation.register("op-0")
     policy = installation.ledger.directory.policies("acme")["report"]
     rules = tuple(rule for rule in policy.rules if rule.id != "internal-by-rule")
-    change = PolicyChange(policy=policy.model_copy(update={"version": policy.version + 1, "rules": rules}))
+    changed_to = {"version": policy.version + 1, "rules": rules, "escalations": {}}
+    change = PolicyChange(policy=policy.model_copy(update=changed_to))
     async with installation.workers():
         run = await asked(installation, "no-rule", change)
         for person in ("ben", "cleo"):
@@ -127,5 +128,5 @@ async def test_whoever_is_no_administrator_cannot_ask_for_a_change(sqlite_instal
     async with installation.workers("agent"):
         run = await installation.start_unchecked(installation.register_change("add-dan", DAN, requester="bob"))
         result = await run.result()
-    assert (result.state, result.reason) == (State.FAILED, "conflict")
+    assert (result.state, result.reason) == (State.FAILED, "not_authorised")
     assert installation.ledger.approvals.current("acme", "add-dan") is None

@@ -110,6 +110,29 @@ async def test_two_thousand_malformed_signals_leave_records_and_a_run_that_still
     assert installation.ledger.audit.verify("acme").count >= sent
 
 
+@pytest.mark.guarantee("G19", "G47")
+@pytest.mark.parametrize("letter", [b"\x01", b'"', "\U0001f600".encode()], ids=["control", "quote", "astral"])
+async def test_bodies_that_grow_when_they_are_written_as_json_wedge_no_run(
+    sqlite_installation: Installation, letter: bytes
+) -> None:
+    """What is 16 kB on the wire can be six times that in a step's input, which the server bounds."""
+    installation = sqlite_installation
+    async with installation.workers():
+        run = await installation.start("op-1")
+        await until_state(run, State.WAITING_APPROVAL)
+    body = Payloads(payloads=[Payload(metadata=JSON, data=letter * (15_900 // len(letter)))])
+    for _each in range(60):
+        await send_raw(installation, run, "decide", body)
+    async with installation.workers():
+        await until_messages(run, 60)
+        proposal = installation.proposal("op-1")
+        outcome = await run.execute_update("decide", installation.decision(proposal, "bob"), result_type=Outcome)
+        result = await run.result()
+    assert outcome.ruling == Ruling.ACCEPTED
+    assert result.state == State.SUCCEEDED
+    assert await failed_tasks(run) == []
+
+
 @pytest.mark.guarantee("G17")
 async def test_the_same_decision_twice_counts_once_and_the_second_is_a_replay(installation: Installation) -> None:
     async with installation.workers("agent"):

@@ -13,8 +13,8 @@ from temporalio.worker import Replayer
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from countersign.worker_process import PASSED_THROUGH
-from tests.workflow.record import WAYS
 from tests.workflow.strict_replay import FOLDER, as_kept, commands_of, facts_of_commands, facts_of_history, load
+from tests.workflow.ways import WAYS
 from workflows import options
 from workflows.governed_action import GovernedAction
 

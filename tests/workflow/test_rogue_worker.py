@@ -28,6 +28,7 @@ from activities.interfaces import (
     StepOrder,
 )
 from countersign import bootstrap
+from countersign.domain.control import first_control
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.execution import EffectResult
 from countersign.domain.proposal import ApprovalStatus
@@ -61,7 +62,7 @@ class Liar:
 
     @activity.defn
     def open_run(self, order: OpenOrder) -> RunPlan:
-        return RunPlan(drafted=True, max_rounds=1, max_grader_tries=1)
+        return RunPlan(drafted=True, max_rounds=1, max_grader_tries=1, control=first_control(order.now))
 
     @activity.defn
     def record_state(self, record: StateRecord) -> None:

@@ -23,6 +23,13 @@ from tests.workflow.scripted_model import (
     is_grading,
 )
 
+
+@pytest.fixture
+def sqlite_installation(sqlite_installation: Installation, tmp_path: Path) -> Installation:
+    """One whose policy brings nothing before people: a run that cannot go on has failed."""
+    return sqlite_installation.with_fields(tmp_path, escalations={})
+
+
 UNSUPPORTED = draft(body="Sales came to {{total}} in all, and 17 customers left.")
 
 

@@ -15,6 +15,7 @@ from countersign.domain.run import ProposalView
 from countersign.domain.state import State
 from tests.support.installation import Installation
 from tests.support.waiting import until_state
+from workflows.carrying import RunInput
 from workflows.governed_action import GovernedAction
 from workflows.names import RUN_QUEUE
 
@@ -138,7 +139,7 @@ async def test_a_run_under_another_name_neither_carries_out_an_operation_nor_mov
         await until_state(run, State.WAITING_APPROVAL)
         order = sqlite_installation.register("op-1")
         other = await sqlite_installation.client.start_workflow(
-            GovernedAction.run, order, id="acme:op-1-again", task_queue=RUN_QUEUE
+            GovernedAction.run, RunInput(**dict(order)), id="acme:op-1-again", task_queue=RUN_QUEUE
         )
         result = await other.result()
     assert (result.state, result.reason) == (State.FAILED, "conflict")

@@ -48,7 +48,9 @@ async def test_planted_secrets_are_in_no_history_attribute_failure_or_log(
     unsupported = draft(body="Sales came to {{total}}, of which Zanzibar had 400.25.")
     model = ScriptedModel(drafts=[draft(), unsupported], grades=[grade()])
     with running_publisher(publisher) as url, running_model_server(model) as server:
-        press = with_http_channel(sqlite_installation, tmp_path, url)
+        # What cannot go on has failed here, instead of waiting for people.
+        plain = sqlite_installation.with_fields(tmp_path / "plain", escalations={})
+        press = with_http_channel(plain, tmp_path, url)
         environment = press.environment() | model_environment(server) | {"PRESS_TOKEN": TOKEN}
         worker = processes.start([sys.executable, "worker.py"], env=environment)
         run = await press.start("op-1", data=DATA)

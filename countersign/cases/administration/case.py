@@ -28,9 +28,11 @@ from countersign.domain.proposal import Proposal
 from countersign.domain.values import Sha256
 from countersign.ports import Clock, Ledger
 
+_ANOTHER = "a change of authority is not edited; reject it, and ask for the other one"
+
 
 class AdministrationCase:
-    """Changing the directory or a policy; fulfils `cases.case.Case`."""
+    """Changing the directory or a policy, or lifting a freeze; fulfils `cases.case.Case`."""
 
     name = ADMINISTRATION
     drafted = False
@@ -40,8 +42,14 @@ class AdministrationCase:
         self._environment = environment
         self._clock = clock
 
-    def submission(self, operation: Operation, draft_version: int, policy_version: str) -> Submission:  # noqa: ARG002 - as in Case
-        """The change that was asked for, resting on what is in force now.
+    def submission(
+        self,
+        operation: Operation,
+        draft_version: int,  # noqa: ARG002 - as in Case
+        policy_version: str,
+        args: Mapping[str, JsonValue] | None = None,
+    ) -> Submission:
+        """The change that was asked for, resting on what is in force now; another one is asked for anew.
 
         Raises:
             InputRefused: it must not be made, as `domain.administration.problems` says.
@@ -53,22 +61,21 @@ class AdministrationCase:
         if found:
             raise InputRefused(f"operation {operation.operation}: {'; '.join(found)}")
         before, after = present(request.change, authority), content(request.change)
+        action = self._action(operation, request, sha256_hex(before), sha256_hex(after), policy_version)
         return Submission(
-            action=self._action(operation, request, sha256_hex(before), sha256_hex(after), policy_version),
+            action=action,
             document=after, reason=request.reason, summary=summary(request.change),
             evidence=(f"in force now {sha256_hex(before)}",), reversibility="correctable",
             checks="the change fits the directory and the policies in force, and leaves people who can change them",
             verdict="none: nothing was drafted", cost="none", live=before,
+            problem="" if args is None or dict(args) == action.args else _ANOTHER,
         )  # fmt: skip
 
     def edited(
         self, operation: Operation, before: Proposal, args: Mapping[str, JsonValue], policy_version: str
     ) -> Submission:
-        """The same change as it stands now; another one is asked for anew, by whoever wants it."""
-        same = self.submission(operation, before.draft_version, policy_version)
-        if dict(args) != same.action.args:
-            return same._replace(problem="a change of authority is not edited; reject it, and ask for the other one")
-        return same
+        """The same change as it stands now."""
+        return self.submission(operation, before.draft_version, policy_version, args)
 
     def _action(
         self, operation: Operation, request: AdministrationRequest, before: Sha256, after: Sha256, policy_version: str

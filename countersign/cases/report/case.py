@@ -10,6 +10,7 @@ from pydantic import JsonValue, ValidationError
 from countersign.cases.case import Submission
 from countersign.cases.report.checks import check_draft, check_texts
 from countersign.cases.report.rendering import render_report, rendered_title
+from countersign.cases.report.suspicion import Texts
 from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.channel import ChannelConfig, not_configured
@@ -45,18 +46,32 @@ class ReportCase:
         self._channels = channels
         self._environment = environment
 
-    def submission(self, operation: Operation, draft_version: int, policy_version: str) -> Submission:
+    def submission(
+        self,
+        operation: Operation,
+        draft_version: int,
+        policy_version: str,
+        args: Mapping[str, JsonValue] | None = None,
+    ) -> Submission:
         """The publication of a draft, under the operation's name in the channel that was asked for."""
+        if args is not None:
+            return self._with_arguments(operation, draft_version, args, policy_version)
         drafted = self._drafted(operation, draft_version)
         name, title = document_name(operation.operation), rendered_title(drafted.draft)
-        args = PublishReport(channel=drafted.request.channel, name=name, title=title)
-        return self._submitted(operation, drafted, args, policy_version)
+        asked_for = PublishReport(channel=drafted.request.channel, name=name, title=title)
+        return self._submitted(operation, drafted, asked_for, policy_version)
 
     def edited(
         self, operation: Operation, before: Proposal, args: Mapping[str, JsonValue], policy_version: str
     ) -> Submission:
-        """The publication with another channel, name or title; a new title is checked as the agent's was."""
-        wanted, drafted = _read(args), self._drafted(operation, before.draft_version)
+        """The publication with another channel, name or title."""
+        return self._with_arguments(operation, before.draft_version, args, policy_version)
+
+    def _with_arguments(
+        self, operation: Operation, draft_version: int, args: Mapping[str, JsonValue], policy_version: str
+    ) -> Submission:
+        """The same as people want it; a new title is checked as the agent's was."""
+        wanted, drafted = _read(args), self._drafted(operation, draft_version)
         if wanted.title == rendered_title(drafted.draft):
             return self._submitted(operation, drafted, wanted, policy_version)
         retitled = drafted._replace(draft=_retitled(drafted.draft, wanted.title))
@@ -100,9 +115,15 @@ class ReportCase:
         return None if receipt is None else self._ledger.documents.get(action.tenant, receipt.content_hash)
 
 
-def check(draft: Draft, request: ReportRequest, recompute: Callable[[str], Cell]) -> tuple[Violation, ...]:
-    """Every finding of the deterministic checks, in the draft's order."""
-    return check_draft(draft, request, recompute)
+def check(
+    draft: Draft, request: ReportRequest, recompute: Callable[[str], Cell], texts: Texts | None = None
+) -> tuple[Violation, ...]:
+    """Every finding of the deterministic checks, those that must stop a run first, then in the draft's order.
+
+    `texts` is `DatasetReader.texts` for a draft that an agent wrote, since orders in the data were orders to it;
+    nothing for a person's draft, which would otherwise be refused whatever the person writes.
+    """
+    return check_draft(draft, request, recompute, texts)
 
 
 def document(draft: Draft, request: ReportRequest) -> bytes:

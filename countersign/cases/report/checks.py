@@ -12,23 +12,32 @@ from countersign.cases.report.claims import Recompute, check_claims
 from countersign.cases.report.fields import Field, Filled, claims_by_id, fields_of, fill
 from countersign.cases.report.markup import check_markup, check_scripts, hidden_in_claims
 from countersign.cases.report.numbers import check_claim_units, check_numbers, written_out
+from countersign.cases.report.suspicion import Texts, check_data, check_suspicion
 from countersign.domain.draft import CLAIM_REFERENCE, Draft, ReportRequest, Violation
 from countersign.domain.figures.units import currencies_named, is_currency, same_unit
 
 
-def check_draft(draft: Draft, request: ReportRequest, recompute: Recompute) -> tuple[Violation, ...]:
+def check_draft(
+    draft: Draft, request: ReportRequest, recompute: Recompute, texts: Texts | None = None
+) -> tuple[Violation, ...]:
     """Every finding about a draft; none means that it may be graded.
 
-    The order is fixed: claims, references, then each field of the report from title to limitations, then the statements
+    The order is fixed: what must stop a run, in the draft and in the data (`texts`, where an agent read it), then
+    claims, references, then each field of the report from title to limitations, then the statements
     of source, period and unit. `recompute` runs a claim's query on the pinned evidence; its refusals become findings,
     `Unavailable` is passed on because it says nothing about the draft.
     """
     claims = [*check_claims(draft, recompute), *check_claim_units(draft, request), *hidden_in_claims(draft)]
-    return (*claims, *check_texts(draft, request))
+    orders = () if texts is None else check_data(texts)
+    return (*check_suspicion(draft, request), *orders, *claims, *_check_words(draft, request))
 
 
 def check_texts(draft: Draft, request: ReportRequest) -> tuple[Violation, ...]:
     """Every finding about a draft but those about its claims: all that an edit of its words can bring in."""
+    return (*check_suspicion(draft, request), *_check_words(draft, request))
+
+
+def _check_words(draft: Draft, request: ReportRequest) -> tuple[Violation, ...]:
     claims = claims_by_id(draft)
     fields = tuple(fields_of(draft))
     violations: list[Violation] = []

@@ -1,0 +1,129 @@
+"""Commands to a run: verified, what they bring with them worked out, and handed to the ledger, which rules on them.
+
+Apart from decisions, which are about one proposal: a command is about the run, and always signed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from activities.interfaces import Message, MessageBatch, Told
+from activities.messages import MAX_STATEMENT, Unreadable, check_key_now, read
+from activities.runs import Runs
+from countersign.cases.assessing import policy_in_force
+from countersign.cases.case import Case
+from countersign.domain.canonical import canonical_bytes
+from countersign.domain.command import Command
+from countersign.domain.decision import Outcome, Ruling
+from countersign.domain.directory import Person
+from countersign.domain.draft import Draft
+from countersign.domain.errors import Conflict, CountersignError, InputRefused, NotFound, Unavailable
+from countersign.domain.strict_json import parse
+from countersign.domain.values import Value, first_problem
+from countersign.ports import Amendment, Ledger, ReceivedCommand
+from countersign.signing.statements import verify_command
+
+MAX_CONTENT = 1024 * 1024
+"""Bytes of a new draft, or of an action's arguments; more than the longest draft with all its claims has."""
+
+
+class CommandMessage(Value):
+    """The one JSON object of a command's message."""
+
+    statement: Annotated[str, Field(min_length=1, max_length=MAX_STATEMENT)]
+    """The signed command, a compact JWS; there is no unsigned form."""
+
+
+class Commanding:
+    """Rules on one command at a time."""
+
+    def __init__(self, ledger: Ledger, runs: Runs, installation: str, cases: Mapping[str, Case]) -> None:
+        self._ledger = ledger
+        self._runs = runs
+        self._installation = installation
+        self._cases = cases
+
+    def ruled(
+        self, batch: MessageBatch, message: Message, persons: Mapping[str, Person]
+    ) -> tuple[Outcome, Told | None]:
+        """What became of a command, and what the run has to act upon if it was accepted.
+
+        Raises:
+            Unreadable, StatementRefused: it is no verified command to this run.
+        """
+        token = read(message, CommandMessage).statement
+        command, signer = verify_command(token, persons, installation=self._installation, now=message.received_at)
+        check_key_now(signer, command.key_id, self._runs.now())
+        if command.command != message.name:
+            signed = f"{message.name}: the statement in it is signed as {command.command}"
+            raise Unreadable(Ruling.MALFORMED, signed)
+        if (command.tenant, command.operation) != (batch.tenant, batch.operation):
+            # Sent to many runs at once, or to the wrong one: good at most where it belongs (G20).
+            raise Unreadable(Ruling.NOT_THIS_APPROVAL, "the command is for another operation; nothing was changed")
+        received = ReceivedCommand(
+            message_id=message.id, transport=message.transport, command=command, token=token, at=message.received_at
+        )
+        outcome = self._ledger.controls.command(received, signer, self._amendment(command))
+        return outcome, _told(command) if outcome.ruling == Ruling.ACCEPTED else None
+
+    def _amendment(self, command: Command) -> Amendment:
+        """What the content comes to; whatever is wrong with it is told to the signer, and fails nothing."""
+        try:
+            if command.command == "amend":
+                return Amendment(draft=self._draft(command))
+            if command.command == "propose" and not command.draft_version and self._case(command).drafted:
+                raise InputRefused("nothing is drafted yet, so there is nothing to propose; amend first")
+            if command.content:
+                self._check_arguments(command)
+        except Unavailable:
+            raise
+        except CountersignError as refused:
+            return Amendment(problem=refused.message)
+        return Amendment()
+
+    def _draft(self, command: Command) -> Draft:
+        if not self._case(command).drafted:
+            raise InputRefused("nothing is drafted for this operation, so there is no draft to amend")
+        value = self._content(command)
+        try:
+            return Draft.model_validate(value)
+        except ValidationError as error:
+            raise InputRefused(f"the amended draft has not the form of one: {first_problem(error)}") from None
+
+    def _check_arguments(self, command: Command) -> None:
+        """The arguments as the case reads them: as an edit is worked out before it is ruled on."""
+        if command.command != "propose":
+            raise InputRefused(f"{command.command} brings no content with it; only amend and propose do")
+        args = self._content(command)
+        if not isinstance(args, dict):
+            raise InputRefused("the action's arguments must be one JSON object")
+        operation = self._ledger.operations.get(command.tenant, command.operation)
+        policy = policy_in_force(self._ledger, command.tenant, operation.case)
+        submission = self._cases[operation.case].submission(operation, command.draft_version, policy.label(), args)
+        if submission.problem:
+            raise InputRefused(submission.problem)
+
+    def _content(self, command: Command) -> Any:
+        """The document that the signer named by its hash: anybody can have put anything under that hash."""
+        if not command.content:
+            raise InputRefused(f"{command.command} names no content; sign one that does")
+        try:
+            data = self._ledger.documents.get(command.tenant, command.content)
+        except (NotFound, Conflict):
+            raise InputRefused("what was signed is not in the ledger; store it and sign again") from None
+        value = parse(data, where="content", max_bytes=MAX_CONTENT)
+        if canonical_bytes(value) != data:
+            raise InputRefused("what was signed is not in canonical form (RFC 8785), in which it has one hash alone")
+        return value
+
+    def _case(self, command: Command) -> Case:
+        return self._cases[self._ledger.operations.get(command.tenant, command.operation).case]
+
+
+def _told(command: Command) -> Told:
+    return Told(
+        command=command.command, person=command.person, draft_version=command.draft_version, content=command.content
+    )

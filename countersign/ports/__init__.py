@@ -1,0 +1,51 @@
+"""What the activities need from outside, as protocols; `bootstrap` says which part fulfils each.
+
+Every ledger method is one transaction that holds the state change and its audit record together (G45), is scoped to a
+tenant, and gives the same answer when it is repeated: an activity may run twice.
+"""
+
+from __future__ import annotations
+
+from countersign.ports.control import (
+    Amendment,
+    Controls,
+    Delivery,
+    Escalations,
+    Freezes,
+    Outbox,
+    ReceivedCommand,
+    Standing,
+)
+from countersign.ports.ledger import Ledger
+from countersign.ports.outside import Cell, Clock, DatasetReader, Drafter, Effects, Evidence, Grader
+from countersign.ports.people import Adopted, Approvals, Directory, Received
+from countersign.ports.records import AuditLog, Documents, Drafts, Executions, Operations, Written
+
+__all__ = [
+    "Adopted",
+    "Amendment",
+    "Approvals",
+    "AuditLog",
+    "Cell",
+    "Clock",
+    "Controls",
+    "DatasetReader",
+    "Delivery",
+    "Directory",
+    "Documents",
+    "Drafter",
+    "Drafts",
+    "Effects",
+    "Escalations",
+    "Evidence",
+    "Executions",
+    "Freezes",
+    "Grader",
+    "Ledger",
+    "Operations",
+    "Outbox",
+    "Received",
+    "ReceivedCommand",
+    "Standing",
+    "Written",
+]
