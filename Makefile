@@ -1,10 +1,13 @@
 # Sets up, runs, tests and checks Countersign. Needs git, make and Python 3.11, 3.12 or 3.13, nothing else.
 #   make demo         the main job on examples/, with a person asked at the terminal (YES=1 asks nothing)
+#   make demo-refund  the refund case: by rule, by a person, an answer that is lost, and taken back (YES=1 asks nothing)
 #   make test         all tests                     make check       lint, format, types, import rules
 #   make guarantees   one line per promise          make bench       figures, one line each
 #   make authority    random orders of votes, edits and revocations, long (ROUNDS=n)
 #   make course       random messages, clock steps and outages against a model of the run, long (ROUNDS=n)
-#   make long         tests that take minutes: a real minute's expiry in a thousand messages, floods, kills, every order
+#   make chaos        kill -9 of every part at every step of the run; a table (ROUNDS=n, SEED=n; ROUND=k plays one)
+#   make long         tests that take minutes: a real minute's expiry in a thousand messages, floods, kills, every order,
+#                     whole runs on PostgreSQL
 #   make docs         README tables, made anew
 #   make setup        .venv from requirements.lock; PYTHON=... names the interpreter
 
@@ -14,7 +17,7 @@ PY     := $(BIN)/python
 STAMP  := $(VENV)/.installed
 PYTHON ?=
 
-.PHONY: setup demo test check guarantees bench authority course chaos long lock docs format clean
+.PHONY: setup demo demo-refund test check guarantees bench authority course chaos long lock docs format clean
 
 setup: $(STAMP)
 
@@ -46,6 +49,9 @@ $(STAMP): requirements.lock
 demo: $(STAMP)
 	@$(PY) starter.py demo $(if $(filter 1,$(YES)),--yes)
 
+demo-refund: $(STAMP)
+	@$(PY) starter.py demo-refund $(if $(filter 1,$(YES)),--yes)
+
 test: $(STAMP)
 	$(PY) -m pytest -n 3 --dist loadfile -m "not long" --durations=10 -p tests.support.guarantees --require-guarantees
 
@@ -73,9 +79,9 @@ course: $(STAMP)
 long: $(STAMP)
 	@$(PY) -m pytest -q -m long
 
-# The tests of `make test` that kill workers, and no others.
+# Every part killed at every step of a refund's run, and every fault of the payment service; `make test` has a few rounds.
 chaos: $(STAMP)
-	@$(PY) -m pytest -q tests/chaos
+	@ROUNDS=$(or $(ROUNDS),200) ROUND=$(ROUND) SEED=$(or $(SEED),0) $(PY) -m tests.chaos
 
 # The lock names versions and hashes, no address: any index or mirror that has these files will do.
 lock: $(STAMP)

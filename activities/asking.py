@@ -94,11 +94,12 @@ class Asking:
         """The same ask as people edited it, or as it stands now where its grant became void."""
         before, is_edit = earlier.proposal, earlier.status == ApprovalStatus.EDITED
         action = self._edited_action(earlier) if is_edit else before.action
-        submission = self._cases[operation.case].edited(operation, before, action.args, policy.label())
+        case, version = self._cases[operation.case], before.draft_version
+        submission = case.submission(operation, version, policy.label(), action.args)
         if submission.problem:
             raise Conflict(f"operation {before.operation}: {submission.problem}")
         self._check_evidence(earlier, submission)
-        return Ask(order, operation, policy, earlier, before.draft_version, submission)
+        return Ask(order, operation, policy, earlier, version, submission)
 
     def _check_evidence(self, earlier: Approval, submission: Submission) -> None:
         """Data that is gone or changed is so for whoever is asked next; asking them would be in vain."""
@@ -137,9 +138,9 @@ def _left_behind(earlier: Approval, order: ProposeOrder) -> bool:
     before = earlier.proposal
     if earlier.status not in _MADE_INTO or before.control_version != order.step.control_version:
         return True
-    # The person in control may propose something else than what was edited, or became void, in the meantime.
-    other = before.draft_version != order.step.draft_version or bool(order.content)
-    return order.proposed_by != "agent" and other
+    # Something else than what was edited, or became void, may be proposed by now: by the person in control, or by the
+    # agent, where a change outside took its version back.
+    return before.draft_version != order.step.draft_version or bool(order.content)
 
 
 def approval_id(order: ProposeOrder, version: int) -> str:

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from activities.interfaces import Message, MessageBatch, Told
 from activities.messages import MAX_STATEMENT, Unreadable, check_key_now, read
 from activities.runs import Runs
 from countersign.cases.assessing import policy_in_force
-from countersign.cases.case import Case
+from countersign.cases.case import Case, drafted_case, read_draft
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.command import Command
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.directory import Person
-from countersign.domain.draft import Draft
+from countersign.domain.draft import DraftObject
 from countersign.domain.errors import Conflict, CountersignError, InputRefused, NotFound, Unavailable
 from countersign.domain.strict_json import parse
-from countersign.domain.values import Value, first_problem
+from countersign.domain.values import Value
 from countersign.ports import Amendment, Ledger, ReceivedCommand
 from countersign.signing.statements import verify_command
 
@@ -78,20 +78,19 @@ class Commanding:
                 raise InputRefused("nothing is drafted yet, so there is nothing to propose; amend first")
             if command.content:
                 self._check_arguments(command)
+            if command.command == "settle":
+                self._check_evidence(command)
         except Unavailable:
             raise
         except CountersignError as refused:
             return Amendment(problem=refused.message)
         return Amendment()
 
-    def _draft(self, command: Command) -> Draft:
-        if not self._case(command).drafted:
-            raise InputRefused("nothing is drafted for this operation, so there is no draft to amend")
-        value = self._content(command)
-        try:
-            return Draft.model_validate(value)
-        except ValidationError as error:
-            raise InputRefused(f"the amended draft has not the form of one: {first_problem(error)}") from None
+    def _draft(self, command: Command) -> DraftObject:
+        """What was signed, in the order of its form's fields, which is the order that the ledger's hash knows."""
+        case = drafted_case(self._cases, self._ledger.operations.get(command.tenant, command.operation))
+        draft: DraftObject = read_draft(case.form, self._content(command)).model_dump(mode="json")
+        return draft
 
     def _check_arguments(self, command: Command) -> None:
         """The arguments as the case reads them: as an edit is worked out before it is ruled on."""
@@ -105,6 +104,15 @@ class Commanding:
         submission = self._cases[operation.case].submission(operation, command.draft_version, policy.label(), args)
         if submission.problem:
             raise InputRefused(submission.problem)
+
+    def _check_evidence(self, command: Command) -> None:
+        """What was found outside, and is signed by its hash, can be read in the ledger by whoever asks later."""
+        try:
+            found = self._ledger.documents.get(command.tenant, command.comment_hash)
+        except (NotFound, Conflict):
+            found = b""
+        if command.comment_hash and not found.strip():
+            raise InputRefused("the evidence that was signed is not in the ledger; store it and sign again")
 
     def _content(self, command: Command) -> Any:
         """The document that the signer named by its hash: anybody can have put anything under that hash."""

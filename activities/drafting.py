@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from temporalio import activity
 
-from activities.datasets import opened
 from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Drafting, DraftWritten, StepOrder
-from activities.requests import stored_request
+from activities.materials import opened
 from activities.runs import Runs
-from countersign.domain.draft import ReportRequest
-from countersign.ports import DatasetReader, Drafter, Evidence, Ledger, Written
+from countersign.cases.case import Case, drafted_case
+from countersign.ports import Drafter, Ledger, Material, Written
 
 
 class DraftingSteps(Drafting):
-    """Gives the agent its pinned data and the feedback on the version before, and stores what it wrote."""
+    """Gives the case's agent its material and the feedback on the version before, and stores what it wrote."""
 
-    def __init__(self, ledger: Ledger, runs: Runs, evidence: Evidence, drafter: Drafter) -> None:
+    def __init__(
+        self, ledger: Ledger, runs: Runs, cases: Mapping[str, Case], drafters: Mapping[str, Drafter[Any]]
+    ) -> None:
+        """
+        Args:
+            ledger: where drafts are kept.
+            runs: whose step it is, and when.
+            cases: the kinds of work that there are, by name.
+            drafters: the agent of each case that is drafted, by the case's name.
+        """
         self._ledger = ledger
         self._runs = runs
-        self._evidence = evidence
-        self._drafter = drafter
+        self._cases = cases
+        self._drafters = drafters
 
     @activity.defn
     async def draft(self, order: StepOrder) -> DraftWritten:
@@ -43,22 +53,22 @@ class DraftingSteps(Drafting):
         return DraftWritten(content=content, model=written.model)
 
     async def _drafted(self, order: StepOrder) -> Written:
-        request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
-        async with opened(self._evidence, order.tenant, request.dataset) as dataset:
-            return await self._ask(order, request, dataset)
+        operation = await asyncio.to_thread(self._ledger.operations.get, order.tenant, order.operation)
+        case = drafted_case(self._cases, operation)
+        async with opened(case, operation) as material:
+            return await self._ask(order, self._drafters[case.name], material)
 
-    async def _ask(self, order: StepOrder, request: ReportRequest, dataset: DatasetReader) -> Written:
+    async def _ask(self, order: StepOrder, drafter: Drafter[Any], material: Material) -> Written:
         before = order.draft_version - 1
         earlier = feedback = None
         if before:
             earlier = await asyncio.to_thread(self._ledger.drafts.get, order.tenant, order.operation, before)
             feedback = await asyncio.to_thread(self._ledger.drafts.feedback, order.tenant, order.operation, before)
-        return await self._drafter.draft(
+        return await drafter.draft(
             # With the control version: whoever releases a run has its agent begin the version anew.
             thread=f"{order.tenant}:{order.operation}:{order.line}:{order.control_version}:v{order.draft_version}",
             attempt=activity.info().attempt,
-            request=request,
-            dataset=dataset,
+            material=material,
             earlier=earlier,
             feedback=feedback or (),
             on_progress=lambda words: self._may_go_on(order, words),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.failures import faults
-from activities.interfaces import EffectOrder, Executing
+from activities.failures import faults, refusals
+from activities.interfaces import EffectOrder, Executing, Gathered, GatherOrder
+from activities.runs import Runs
 from countersign.domain.execution import EffectResult, ExecutionStatus
 from countersign.ports import Effects
 
@@ -14,8 +15,9 @@ from countersign.ports import Effects
 class ExecutingSteps(Executing):
     """Hands the approval's name to the gateway, which believes nothing else."""
 
-    def __init__(self, effects: Effects) -> None:
+    def __init__(self, effects: Effects, runs: Runs) -> None:
         self._effects = effects
+        self._runs = runs
 
     @activity.defn
     def execute(self, order: EffectOrder) -> EffectResult:
@@ -24,11 +26,18 @@ class ExecutingSteps(Executing):
             return _small(self._effects.execute(order.tenant, order.approval_id))
 
     @activity.defn
+    def gather(self, order: GatherOrder) -> Gathered:
+        """See Executing."""
+        with refusals(self._runs, order.tenant, order.operation, "gather"):
+            self._runs.check_run(order.tenant, order.operation)
+            return Gathered(content=self._effects.gather(order.tenant, order.operation))
+
+    @activity.defn
     def reconcile(self, order: EffectOrder) -> EffectResult:
         """See Executing."""
         with faults("reconcile"):
             effect = _small(self._effects.reconcile(order.tenant, order.approval_id))
-        if effect.status not in (ExecutionStatus.EXECUTED, ExecutionStatus.NOT_SENT):
+        if effect.status not in (ExecutionStatus.EXECUTED, ExecutionStatus.NOT_SENT) and not effect.voided:
             raise ApplicationError("reconcile: still unknown", type="OUTCOME_UNKNOWN")
         return effect
 

@@ -3,47 +3,73 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import NamedTuple
 
+from pydantic import JsonValue
 from temporalio import activity
 
 from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Graded, Grading, StepOrder
-from activities.requests import stored_request
 from activities.runs import Runs
-from countersign.cases.report import case
+from countersign.cases.case import Case, drafted_case, read_draft
 from countersign.domain.rubric import Rubric, gate
 from countersign.ports import Grader, Ledger
 
 
-class GradingSteps(Grading):
-    """Grades the very text that would go out, and keeps the grader's answer as it came."""
+class _Asked(NamedTuple):
+    """What the grader is asked."""
 
-    def __init__(self, ledger: Ledger, runs: Runs, grader: Grader, rubric: Rubric) -> None:
+    text: str
+    rubric: Rubric
+    task: Mapping[str, JsonValue]
+
+
+class GradingSteps(Grading):
+    """Grades the very text that the case names, and keeps the grader's answer as it came."""
+
+    def __init__(
+        self, ledger: Ledger, runs: Runs, cases: Mapping[str, Case], grader: Grader, rubrics: Mapping[str, Rubric]
+    ) -> None:
+        """
+        Args:
+            ledger: where drafts and grades are kept.
+            runs: whose step it is, and when.
+            cases: the kinds of work that there are, by name.
+            grader: who grades, whatever the case.
+            rubrics: the rubric of each case that is drafted, by the case's name.
+        """
         self._ledger = ledger
         self._runs = runs
+        self._cases = cases
         self._grader = grader
-        self._rubric = rubric
+        self._rubrics = rubrics
 
     @activity.defn
     async def grade(self, order: StepOrder) -> Graded:
         """See Grading."""
         with refusals(self._runs, order.tenant, order.operation, "grade"):
             await asyncio.to_thread(self._runs.check_run, order.tenant, order.operation, order.line)
-            request = await asyncio.to_thread(stored_request, self._ledger, order.tenant, order.operation)
-            draft = await asyncio.to_thread(self._ledger.drafts.get, order.tenant, order.operation, order.draft_version)
+            asked = await asyncio.to_thread(self._asked, order)
             async with heartbeats():
                 await asyncio.to_thread(self._runs.check_control, order)
-                answer = await self._grader.grade(case.document(draft, request).decode(), self._rubric, request)
-            grade = gate(self._rubric, answer)
+                answer = await self._grader.grade(*asked)
+            grade = gate(asked.rubric, answer)
             await asyncio.to_thread(
                 self._ledger.drafts.save_grade,
                 order.tenant,
                 order.operation,
                 order.draft_version,
                 grade,
-                self._rubric.label(),
+                asked.rubric.label(),
                 order.control_version,
                 self._runs.now(),
             )
         return Graded(verdict=grade.verdict, model=answer.model)
+
+    def _asked(self, order: StepOrder) -> _Asked:
+        operation = self._ledger.operations.get(order.tenant, order.operation)
+        case = drafted_case(self._cases, operation)
+        draft = read_draft(case.form, self._ledger.drafts.get(order.tenant, order.operation, order.draft_version))
+        return _Asked(case.graded_text(operation, draft), self._rubrics[case.name], case.task(operation))

@@ -51,6 +51,13 @@ class HandOnOrder(Value):
     now: Instant
 
 
+class EarlierEffect(Value):
+    """An execution that is older than the run."""
+
+    approval_id: str
+    effect: EffectResult
+
+
 class RunPlan(Value):
     """How a run goes, by its case and the installation's settings; asked once, so that a run keeps its own bounds."""
 
@@ -63,6 +70,12 @@ class RunPlan(Value):
     control: Control
     """Who is in control, and how people ended the operation where they did: both can be older than the run."""
     ending: Ending | None = None
+    gathers: bool = False
+    """Whether facts are gathered outside before anything is drafted or proposed."""
+    followers: Annotated[tuple[RunOrder, ...], Field(strict=False)] = ()
+    """The operations whose runs it begins once its effect is confirmed."""
+    standing: EarlierEffect | None = None
+    """The operation's execution, where an earlier run has come so far: its effect is never asked for again."""
 
 
 class StepOrder(Value):
@@ -279,6 +292,19 @@ class StateRecord(Value):
     now: Instant
 
 
+class GatherOrder(Value):
+    """Which operation's facts to gather."""
+
+    tenant: TenantId
+    operation: OperationId
+
+
+class Gathered(Value):
+    """Facts that were gathered."""
+
+    content: Sha256
+
+
 class EffectOrder(Value):
     """Which granted approval to execute; the gateway reads everything else for itself."""
 
@@ -397,6 +423,11 @@ class Executing(ABC):
     @activity.defn
     def execute(self, order: EffectOrder) -> EffectResult:
         """Carry out the granted action once."""
+
+    @abstractmethod
+    @activity.defn
+    def gather(self, order: GatherOrder) -> Gathered:
+        """Read outside what the operation rests on; refused for good where there is no such thing."""
 
     @abstractmethod
     @activity.defn

@@ -29,11 +29,11 @@ from countersign.ports import Ledger
 class ProposingSteps(Proposing):
     """Builds the action, asks the policy, and stores the proposal with the reviewer's view of exactly these bytes."""
 
-    def __init__(self, ledger: Ledger, runs: Runs, cases: Mapping[str, Case], rubric: Rubric) -> None:
+    def __init__(self, ledger: Ledger, runs: Runs, cases: Mapping[str, Case], rubrics: Mapping[str, Rubric]) -> None:
         self._ledger = ledger
         self._runs = runs
         self._asking = Asking(ledger, runs, cases)
-        self._rubric = rubric
+        self._rubrics = rubrics
 
     @activity.defn
     def propose(self, order: ProposeOrder) -> Proposed:
@@ -44,6 +44,8 @@ class ProposingSteps(Proposing):
             self._runs.check_now(order.now)
             ask = self._asking.of(order)
             content = self._ledger.documents.put(step.tenant, ask.submission.document)
+            for text in ask.submission.kept:
+                self._ledger.documents.put(step.tenant, text)
             # Kept under the hash that the action pins, so that a later policy does not orphan this proposal (G12).
             self._ledger.documents.put(step.tenant, canonical_bytes(ask.policy.model_dump(mode="json")))
             proposal = self._opened_before(order) or self._proposal(ask, content)
@@ -88,7 +90,7 @@ class ProposingSteps(Proposing):
             draft_version=ask.draft_version,
             verdict=submission.verdict,
             checks=submission.checks,
-            rubric_version=self._rubric.label() if ask.draft_version else "none",
+            rubric_version=self._rubrics[ask.operation.case].label() if ask.draft_version else "none",
             model_version=self._models(ask),
             assessment=assessment,
             spent=spent,
@@ -142,6 +144,8 @@ def reviewers_view(proposal: Proposal, submission: Submission) -> bytes:
             "live": submission.live.decode("utf-8") if submission.live is not None else None,
             "claims": [*submission.claims],
             "grades": [*submission.grades],
+            # Left out where there are none, as in views from before there were any.
+            **({"words": [[*words] for words in submission.words]} if submission.words else {}),
         }
     )
 

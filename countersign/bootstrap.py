@@ -10,34 +10,53 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import SecretStr
 
 from countersign.cases.administration.case import AdministrationCase
-from countersign.cases.case import Case
-from countersign.cases.report.case import REPORT, RUBRIC, ReportCase
+from countersign.cases.case import Case, DraftedCase
+from countersign.cases.compensation.case import CompensationCase
+from countersign.cases.message.case import MessageCase
+from countersign.cases.refund.case import RefundCase
+from countersign.cases.report.case import REPORT, ReportCase
 from countersign.domain.address import Mailbox, Notifications, Webhook
 from countersign.domain.administration import ADMINISTRATION, SIDE_EFFECT, check_floor
 from countersign.domain.channel import ChannelConfig, Channels
-from countersign.domain.errors import ConfigurationRefused, Conflict
+from countersign.domain.compensation import COMPENSATION, MESSAGE, reversal_of
+from countersign.domain.errors import ConfigurationRefused, Conflict, CountersignError
 from countersign.domain.policy import Policy
+from countersign.domain.refund import REFUND
 from countersign.domain.rubric import Rubric
-from countersign.ports import Clock, Effects, Evidence, Ledger
+from countersign.ports import Clock, Drafter, Effects, Evidence, Grader, Ledger
 from countersign.settings import Settings
 from countersign.signing.keys import new_key_file, read_key_file
 from countersign.strict_yaml import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from countersign.agents.kind import AgentKind
+    from countersign.agents.models import ModelSettings
     from countersign.gateway.channels import Channel
+    from countersign.gateway.reconciling import Outside, Way
     from countersign.notifications.relay import Relay
     from countersign.notifications.sending import Sender
+
+    _Make = Callable[[Settings, Ledger, Clock], Case]
+
+
+class _Drafting(NamedTuple):
+    """A case in which an agent drafts."""
+
+    case: type[DraftedCase[Any, Any]]
+    make: _Make
+    agent: Callable[[], AgentKind[Any]]
+    """Loads its agent: only a process that drafts has the agent framework."""
 
 
 def installation_key(settings: Settings) -> Ed25519PrivateKey:
@@ -92,6 +111,8 @@ def load_policy(path: Path, settings: Settings) -> Policy:
 def _check_side_effects(path: Path, policy: Policy, channels: Mapping[str, ChannelConfig]) -> None:
     """A misspelt side effect would be a rule that never applies, unnoticed beside a broader one that grants."""
     known = {config.side_effect for config in channels.values()} | {SIDE_EFFECT}
+    # Of every channel, whether or not it takes back: the file for all of them stays good where one of them does not.
+    known |= {reversal_of(config.side_effect) for config in channels.values()}
     for rule in policy.rules:
         for name in rule.allowed("side_effect"):
             if name not in known:
@@ -100,14 +121,19 @@ def _check_side_effects(path: Path, policy: Policy, channels: Mapping[str, Chann
                 raise ConfigurationRefused(f"{where}: no channel has {name!r}; there are: {allowed}")
 
 
-def load_rubric(settings: Settings) -> Rubric:
-    """The report case's rubric."""
-    return load(settings.policies / f"{RUBRIC}.yaml", Rubric)
+def load_rubrics(settings: Settings) -> dict[str, Rubric]:
+    """The rubric of each case in which an agent drafts, by the case's name."""
+    return {name: load(settings.policies / f"{one.case.rubric}.yaml", Rubric) for name, one in _DRAFTED.items()}
 
 
 def load_channels(settings: Settings) -> Mapping[str, ChannelConfig]:
     """The configured channels by name."""
     return load(settings.policies / "channels.yaml", Channels).channels
+
+
+def is_inactive(config: ChannelConfig) -> bool:
+    """Whether a channel waits for its token in this process: an optional one that is not given any."""
+    return bool(config.url) and config.optional and not os.environ.get(config.token_env)
 
 
 def load_notifications(settings: Settings) -> Mapping[str, Webhook | Mailbox]:
@@ -127,11 +153,45 @@ def wall_clock() -> datetime:
     return datetime.now(UTC)
 
 
-_CASES: Mapping[str, Callable[[Settings, Ledger, Clock], Case]] = {
-    REPORT: lambda settings, ledger, _: ReportCase(ledger, load_channels(settings), settings.environment),
+def stops(case: str) -> Mapping[str, str]:
+    """What it means that a run of the case ended by one of its checks' codes; nothing of a case without drafts."""
+    return _DRAFTED[case].case.stops if case in _DRAFTED else {}
+
+
+def _report_agent() -> AgentKind[Any]:
+    from countersign.agents.report import REPORT_AGENT
+
+    return REPORT_AGENT
+
+
+def _refund_agent() -> AgentKind[Any]:
+    from countersign.agents.refund import REFUND_AGENT
+
+    return REFUND_AGENT
+
+
+_DRAFTED: Mapping[str, _Drafting] = {
+    REPORT: _Drafting(
+        ReportCase,
+        lambda settings, ledger, _: ReportCase(
+            ledger, evidence(settings), load_channels(settings), settings.environment
+        ),
+        _report_agent,
+    ),
+    REFUND: _Drafting(
+        RefundCase,
+        lambda settings, ledger, _: RefundCase(ledger, load_channels(settings), settings.environment),
+        _refund_agent,
+    ),
+}
+"""The cases in which an agent drafts; a new one is one more entry here."""
+_CASES: Mapping[str, _Make] = {
+    **{name: drafting.make for name, drafting in _DRAFTED.items()},
+    COMPENSATION: lambda settings, ledger, _: CompensationCase(ledger, load_channels(settings), settings.environment),
+    MESSAGE: lambda settings, ledger, _: MessageCase(ledger, load_channels(settings), settings.environment),
     ADMINISTRATION: lambda settings, ledger, clock: AdministrationCase(ledger, settings.environment, clock),
 }
-"""How each kind of work is made; a new case is one more line here."""
+"""How each kind of work is made; a new one in which nothing is drafted is one more line here."""
 CASE_NAMES = tuple(_CASES)
 """The names of all `cases`, each with a policy file of its name."""
 
@@ -151,20 +211,8 @@ def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clo
     from activities.proposing import ProposingSteps
     from activities.runs import Runs
     from activities.validating import ValidatingSteps
-    from countersign.agents.checkpoints import checkpoints_at
-    from countersign.agents.drafting import DeepAgentDrafter
-    from countersign.agents.grading import RubricGrader
-    from countersign.agents.models import ModelSettings, draft_model, grade_model
 
-    data, rubric = evidence(settings), load_rubric(settings)
-    models = ModelSettings(
-        api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "",
-        base_url=settings.openai_base_url or "",
-        draft_model=settings.draft_model,
-        grade_model=settings.grade_model,
-    )
-    drafter = DeepAgentDrafter(draft_model(models), checkpoints_at(settings.threads_url))
-    grader = RubricGrader(grade_model(models))
+    models, rubrics = _models(settings), load_rubrics(settings)
     runs, known = Runs(ledger, clock), cases(settings, ledger, clock)
     opening = OpeningSteps(
         ledger,
@@ -181,10 +229,10 @@ def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clo
         opening.hand_on,
         opening.take_on,
         opening.record_state,
-        DraftingSteps(ledger, runs, data, drafter).draft,
-        ValidatingSteps(ledger, runs, data).validate,
-        GradingSteps(ledger, runs, grader, rubric).grade,
-        ProposingSteps(ledger, runs, known, rubric).propose,
+        DraftingSteps(ledger, runs, known, _drafters(settings, models)).draft,
+        ValidatingSteps(ledger, runs, known).validate,
+        GradingSteps(ledger, runs, known, _grader(models), rubrics).grade,
+        ProposingSteps(ledger, runs, known, rubrics).propose,
         deciding.decide,
         deciding.signal_times,
         deciding.mark,
@@ -195,12 +243,45 @@ def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clo
     ]
 
 
+def _models(settings: Settings) -> ModelSettings:
+    from countersign.agents.models import ModelSettings
+
+    return ModelSettings(
+        api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "",
+        base_url=settings.openai_base_url or "",
+        draft_model=settings.draft_model,
+        grade_model=settings.grade_model,
+    )
+
+
+def _drafters(settings: Settings, models: ModelSettings) -> dict[str, Drafter[Any]]:
+    """One agent for each case in which an agent drafts, by the case's name."""
+    from countersign.agents.checkpoints import checkpoints_at
+    from countersign.agents.drafting import DeepAgentDrafter
+    from countersign.agents.models import draft_model
+
+    kinds = {name: drafting.agent() for name, drafting in _DRAFTED.items()}
+    checkpoints = checkpoints_at(settings.threads_url)
+    return {
+        name: DeepAgentDrafter(draft_model(models, kind.offline), checkpoints, kind) for name, kind in kinds.items()
+    }
+
+
+def _grader(models: ModelSettings) -> Grader:
+    from countersign.agents.grading import RubricGrader
+    from countersign.agents.kind import all_rules
+    from countersign.agents.models import grade_model
+
+    return RubricGrader(grade_model(models, all_rules(drafting.agent() for drafting in _DRAFTED.values())))
+
+
 def gateway_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clock) -> list[Callable[..., Any]]:
     """The effect's steps, with the credentials."""
     from activities.executing import ExecutingSteps
+    from activities.runs import Runs
 
-    executing = ExecutingSteps(gateway(settings, ledger, clock))
-    return [executing.execute, executing.reconcile]
+    executing = ExecutingSteps(gateway(settings, ledger, clock), Runs(ledger, clock))
+    return [executing.execute, executing.gather, executing.reconcile]
 
 
 def gateway(settings: Settings, ledger: Ledger, clock: Clock = wall_clock) -> Effects:
@@ -216,6 +297,27 @@ def gateway(settings: Settings, ledger: Ledger, clock: Clock = wall_clock) -> Ef
         clock=clock,
         unsigned=settings.takes_unsigned,
     )
+
+
+def outside(settings: Settings, ledger: Ledger, tenant: str, clock: Clock = wall_clock) -> Outside:
+    """What the tenant has outside, read with the gateway's credentials; a channel that cannot be used says why."""
+    from countersign.gateway.reconciling import Outside
+    from countersign.gateway.tools import Tools
+
+    own = {name: config for name, config in load_channels(settings).items() if tenant in config.tenants}
+    ways = {name: _way(settings, ledger, tenant, name, config) for name, config in own.items()}
+    active = [way.channel for way in ways.values() if way.channel is not None]
+    return Outside(ways, Tools({tenant: active}, ledger, evidence(settings).verify, clock))
+
+
+def _way(settings: Settings, ledger: Ledger, tenant: str, name: str, config: ChannelConfig) -> Way:
+    from countersign.gateway.reconciling import Way, keys_by_right
+
+    keys = partial(keys_by_right, ledger, config.tenants)
+    try:
+        return Way(_channel(settings, tenant, name, config), "", keys)
+    except CountersignError as refused:
+        return Way(None, refused.message, keys)
 
 
 def relay(settings: Settings, ledger: Ledger, clock: Callable[[], datetime]) -> Relay:
@@ -253,12 +355,25 @@ def _channels(settings: Settings) -> dict[str, list[Channel]]:
 def _channel(settings: Settings, tenant: str, name: str, config: ChannelConfig) -> Channel:
     from countersign.gateway.file_channel import FileChannel
     from countersign.gateway.http_channel import HttpChannel
+    from countersign.gateway.inactive_channel import InactiveChannel, InactivePayments
+    from countersign.gateway.payments_channel import PaymentsChannel
 
-    if config.kind == "file":
-        return FileChannel(name, settings.reports_folder / name / tenant, config.side_effect)
+    if is_inactive(config):
+        return InactivePayments(name, config) if config.takes == "refunds" else InactiveChannel(name, config)
+    # The type checker sees that there is a line for each kind.
+    match config.kind:
+        case "file":
+            return FileChannel(name, settings.reports_folder / name / tenant, config.side_effect)
+        case "http":
+            return HttpChannel(name, config.url, _token(name, config), config.side_effect)
+        case "payments":
+            return PaymentsChannel(name, config.url, config.orders_url, _token(name, config), config.side_effect)
+
+
+def _token(name: str, config: ChannelConfig) -> SecretStr:
     token = os.environ.get(config.token_env, "")
     if not token:
         raise ConfigurationRefused(
             f"channel {name}: {config.token_env or 'token_env'} is not set; set it for the gateway"
         )
-    return HttpChannel(name, config.url, SecretStr(token), config.side_effect)
+    return SecretStr(token)

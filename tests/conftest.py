@@ -15,7 +15,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 from tests.support.installation import Installation, new_installation
-from tests.support.postgres import drop_database, running_postgres
+from tests.support.ledgers import with_tables
+from tests.support.payments import Payments, running_payments
+from tests.support.postgres import PostgresServer, drop_database, running_postgres
 from tests.support.processes import Processes
 from tests.support.temporal import running_dev_server, time_skipping_environment
 
@@ -39,22 +41,38 @@ async def time_skipping_server() -> AsyncIterator[WorkflowEnvironment]:
 
 
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[Callable[[], str]]:
-    """A factory: each call creates an empty PostgreSQL database and returns its URL."""
+def postgres_server() -> Iterator[PostgresServer]:
+    """One PostgreSQL server for the whole run."""
     with running_postgres() as server:
-        yield server.create_database
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres_server: PostgresServer) -> Callable[[], str]:
+    """A factory: each call creates an empty PostgreSQL database and returns its URL."""
+    return postgres_server.create_database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty ledger's URL; the test runs once on a SQLite file and once on PostgreSQL."""
+    """A new ledger's URL, with its tables; the test runs once on a SQLite file and once on PostgreSQL."""
+    yield from _new_ledger(request, tmp_path / "ledger.sqlite")
+
+
+def _new_ledger(request: pytest.FixtureRequest, file: Path, *, bare: bool = False) -> Iterator[str]:
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+        yield f"sqlite:///{file}" if bare else with_tables(file)
         return
-    create_database: Callable[[], str] = request.getfixturevalue("postgres_url")
-    url = create_database()
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    url = server.create_database(with_tables=not bare)
     yield url
     drop_database(url)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def bare_ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The same without tables, for tests of how they come."""
+    yield from _new_ledger(request, tmp_path / "ledger.sqlite", bare=True)
 
 
 @pytest.fixture
@@ -66,9 +84,22 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 
 
 @pytest.fixture
-async def installation(tmp_path: Path, ledger_url: str) -> AsyncIterator[Installation]:
+def payments(tmp_path: Path) -> Iterator[Payments]:
+    """The payment service of the examples, with its orders."""
+    with running_payments(tmp_path / "payments.sqlite") as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+def runs_ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The ledger of whole runs: on PostgreSQL in `make long`, and those of test_run.py always."""
+    yield from _new_ledger(request, tmp_path / "ledger.sqlite")
+
+
+@pytest.fixture
+async def installation(tmp_path: Path, runs_ledger_url: str) -> AsyncIterator[Installation]:
     """A whole installation with rita, bob and carl, on each ledger, with a server of its own: runs share nothing."""
-    async with running_installation(tmp_path / "home", database_url=ledger_url) as made:
+    async with running_installation(tmp_path / "home", database_url=runs_ledger_url) as made:
         yield made
 
 

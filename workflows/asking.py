@@ -64,7 +64,7 @@ async def _opened(run: Run, ready: Ready) -> ApprovalWindow | None:
         proposed = await workflow.execute_local_activity_method(Proposing.propose, order, **options.LEDGER_STEP)
         run.window = ApprovalWindow(run.order, proposed)
         run.course.asks += 1
-        run.course.failures = 0
+        run.course.failures, run.course.unsteady = 0, 0
         run.course.asking = bool(run.window.roles)
         return run.window
 

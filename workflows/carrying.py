@@ -40,6 +40,12 @@ class Course(Value):
     rounds: int = 0
     """How many of them the agent wrote since it has been in control."""
     ready: Ready | None = None
+    facts: Sha256 | Literal[""] = ""
+    """What was gathered outside, as it was when the latest version was checked."""
+    unsteady: int = 0
+    """How often they had changed when something was ready to be proposed."""
+    resumed: str = ""
+    """The approval under which an earlier run of the operation has sent something, or may have."""
     asks: int = 0
     """How often people, or the policy, were asked."""
     asking: bool = False

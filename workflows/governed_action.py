@@ -22,12 +22,12 @@ with workflow.unsafe.imports_passed_through():
     from countersign.domain.run import ProposalView, RunResult, RunStatus, Step
     from countersign.domain.state import Event, State
 
-from workflows import asking, carrying, escalating, names, options, owning
+from workflows import asking, carrying, escalating, following, names, options, owning
 from workflows.cancelling import honour_cancel, to_its_end
 from workflows.carrying import Carried, RunInput
 from workflows.control import Holding, TurnedAside
 from workflows.effect import Effect
-from workflows.preparing import STEP_FAILURES, done, prepared
+from workflows.preparing import STEP_FAILURES, done, moved_on, prepared
 from workflows.run import GaveUp, Move, Run
 
 
@@ -78,6 +78,8 @@ class GovernedAction:
                 await self._give_up(str(gave_up))
             else:
                 await self._enter(move)
+        if self._run.state == State.SUCCEEDED:
+            await following.begin(plan.followers)
 
     async def _next(self, plan: RunPlan) -> Move | None:
         """What the one whose turn it is in this state does; where it leads, or nothing, to look again."""
@@ -110,14 +112,19 @@ class GovernedAction:
         plan = await done(step, "not_registered")
         holding = self._run.holding
         self._run.holding = Holding(plan.control, holding.acted_on, plan.ending)
-        self._run.enter(Event.STARTED, "")
+        if plan.standing is None:
+            self._run.enter(Event.STARTED, "")
+        else:
+            await self._run.move(*self._effect.go_on_with(plan.standing))
         return plan
 
-    async def _agents_turn(self, plan: RunPlan) -> Move:
+    async def _agents_turn(self, plan: RunPlan) -> Move | None:
         """Draft until something is ready, and propose it; what was edited, or became void, is proposed anew."""
         course = self._run.course
         if course.ready is None:
             course.ready = await self._run.unless_turned(prepared(self._run, plan))
+        if plan.gathers and await self._run.unless_turned(moved_on(self._run, plan)):
+            return None
         return await asking.ask(self._run, course.ready)
 
     # Entering a state takes a turn with the rulings: of a message and a state, one is then surely first.

@@ -68,6 +68,14 @@ EFFECT_STEP: StepOptions = {
 attempt is given up here, the next one may act at once. No limit in sum: an effect may have happened, so its outcome is
 asked for until it is known."""
 
+GATHER_STEP: StepOptions = {
+    "task_queue": GATEWAY_QUEUE,
+    "start_to_close_timeout": timedelta(seconds=40),
+    "schedule_to_close_timeout": timedelta(hours=6),
+    "retry_policy": _BACKOFF,
+}
+"""Reading what an operation rests on outside; a service that does not answer is asked again for six hours."""
+
 RECONCILE_STEP: StepOptions = {
     "task_queue": GATEWAY_QUEUE,
     "start_to_close_timeout": timedelta(seconds=40),

@@ -40,6 +40,9 @@ async def _do(run: Run, plan: RunPlan, told: Told) -> Move | None:
             await run.unless_turned(preparing.graded(run, plan, version))
     else:
         run.course.asked_anew_for = ""
+        if await run.unless_turned(preparing.gathered(run, plan)) and version:
+            # It is proposed only if it passes on these: what it passed before rested on others.
+            await run.unless_turned(preparing.checked(run, version))
         return await asking.ask(run, Ready(draft_version=version, content=told.content))
     return None
 

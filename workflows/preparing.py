@@ -9,7 +9,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from activities.interfaces import Drafting, Graded, Grading, RunPlan, Validating
+    from activities.interfaces import Drafting, Executing, GatherOrder, Graded, Grading, RunPlan, Validating
     from countersign.domain.rubric import Verdict
 
 from workflows import options
@@ -17,6 +17,8 @@ from workflows.cancelling import honour_cancel
 from workflows.carrying import Ready
 from workflows.run import GaveUp, Run
 
+MAX_UNSTEADY = 5
+"""How often one ask is made ready anew because what it rests on outside has changed meanwhile."""
 STEP_FAILURES = (ActivityError, ApplicationError)
 """What a failed step raises; a local one comes without the wrapping ActivityError (seen in SDK 1.35)."""
 Result = TypeVar("Result")
@@ -30,6 +32,7 @@ async def prepared(run: Run, plan: RunPlan) -> Ready:
     """
     if not plan.drafted:
         return Ready()
+    await gathered(run, plan)
     course, fault = run.course, "no_rounds"
     if course.draft_version:
         fault, ready = await _looked_at(run, plan)
@@ -44,6 +47,35 @@ async def prepared(run: Run, plan: RunPlan) -> Ready:
         if ready is not None:
             return ready
     raise GaveUp(fault)
+
+
+async def moved_on(run: Run, plan: RunPlan) -> bool:
+    """Whether what a version passed on has changed outside since; then it is looked at anew before it is proposed.
+
+    Raises:
+        GaveUp: it never holds still.
+    """
+    course = run.course
+    if not await gathered(run, plan):
+        return False
+    course.ready, course.unsteady = None, course.unsteady + 1
+    if course.unsteady > MAX_UNSTEADY:
+        raise GaveUp("facts_unsteady")
+    return True
+
+
+async def gathered(run: Run, plan: RunPlan) -> bool:
+    """Have the facts gathered that the case rests on, if it does; whether they are others than before."""
+    if not plan.gathers:
+        return False
+    order = GatherOrder(tenant=run.order.tenant, operation=run.order.operation)
+    step = workflow.execute_activity_method(Executing.gather, order, **options.GATHER_STEP)
+    try:
+        found = await done(step, "facts_unreadable")
+    except GaveUp as gave_up:
+        raise GaveUp("facts_refused" if str(gave_up) == "not_found" else str(gave_up)) from None
+    before, run.course.facts = run.course.facts, found.content
+    return found.content != before
 
 
 async def checked(run: Run, version: int) -> str:

@@ -52,13 +52,15 @@ class Run:
         self.window: ApprovalWindow | None = None
         """The latest ask."""
         self.holding = Holding(first_control(workflow.now()), acted_on=FIRST_VERSION)
+        self.settlements = 0
+        """How often people said what became of an effect."""
         self.mailbox = Mailbox()
         self.attending = Attending(self.order, self.mailbox, self.due, self._heard, self.cancelling)
 
     @property
     def approval_id(self) -> str:
-        """The latest ask's; empty before the first."""
-        return self.window.approval_id if self.window is not None else ""
+        """The latest ask's, or that of an earlier run whose effect this one goes on with; empty before the first."""
+        return self.window.approval_id if self.window is not None else self.course.resumed
 
     def step(self, version: int) -> StepOrder:
         """The order of a step on a version of the draft."""
@@ -177,6 +179,7 @@ class Run:
         """Take note of what messages did."""
         if self.window is not None and decided.status is not None:
             self.window.heard(decided.status)
+        self.settlements += sum(told.command == "settle" for told in decided.told)
         if decided.control is None:
             return
         self.holding.heard(decided)

@@ -6,13 +6,21 @@ from datetime import datetime
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+from temporalio.common import SearchAttributeKey, SearchAttributePair, SearchAttributeUpdate, TypedSearchAttributes
 
 with workflow.unsafe.imports_passed_through():
     from activities.interfaces import RunOrder
     from countersign.domain.state import State
 
 from workflows import names
+
+
+def first_attributes(tenant: str, case: str) -> TypedSearchAttributes:
+    """What a run is started with."""
+    values = {names.TENANT: tenant, names.CASE: case, names.STATE: State.CREATED.value}
+    return TypedSearchAttributes(
+        [SearchAttributePair(SearchAttributeKey.for_keyword(name), value) for name, value in values.items()]
+    )
 
 
 def search_attributes(

@@ -25,8 +25,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from psycopg.rows import DictRow, dict_row
 
 from countersign.agents.failures import AttemptSuperseded
-from countersign.domain.draft import Draft
 from countersign.domain.errors import ConfigurationRefused, Unavailable
+from countersign.domain.values import Value
 
 BUSY_SECONDS = 30
 SCHEMA = "agent_threads"
@@ -44,8 +44,12 @@ HOLD = "UPDATE checkpoint_attempts SET attempt = attempt WHERE thread_id = {0} A
 class Checkpoints(Protocol):
     """A store of checkpoints."""
 
-    def open(self, thread: str, attempt: int) -> AbstractAsyncContextManager[BaseCheckpointSaver[Any]]:
+    def open(
+        self, thread: str, attempt: int, form: type[Value]
+    ) -> AbstractAsyncContextManager[BaseCheckpointSaver[Any]]:
         """A saver for one attempt at one thread; from here on, older attempts' writes are refused.
+
+        `form` is what the thread's draft has, and all that is built from a checkpoint besides plain data.
 
         Raises:
             AttemptSuperseded: a newer attempt was here already, on entering or at any write.
@@ -72,13 +76,13 @@ class SqliteCheckpoints:
         self._path = path
 
     @asynccontextmanager
-    async def open(self, thread: str, attempt: int) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    async def open(self, thread: str, attempt: int, form: type[Value]) -> AsyncIterator[BaseCheckpointSaver[Any]]:
         """See `Checkpoints.open`; each attempt has its own connection, so that drafts do not wait for each other."""
         async with (
             _plainly(f"checkpoint file {self._path}"),
             aiosqlite.connect(self._path, timeout=BUSY_SECONDS) as connection,
         ):
-            saver = _FencedSqliteSaver(connection, thread, attempt)
+            saver = _FencedSqliteSaver(connection, _serializer(form), thread, attempt)
             # A power cut may cost the last step, which is then repeated; a killed process costs nothing.
             await connection.execute("PRAGMA synchronous = NORMAL")
             await saver.setup()
@@ -97,7 +101,7 @@ class PostgresCheckpoints:
         self._ready = False
 
     @asynccontextmanager
-    async def open(self, thread: str, attempt: int) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    async def open(self, thread: str, attempt: int, form: type[Value]) -> AsyncIterator[BaseCheckpointSaver[Any]]:
         """See `Checkpoints.open`."""
         async with (
             _plainly("checkpoint database"),
@@ -106,7 +110,7 @@ class PostgresCheckpoints:
             ) as connection,
         ):
             await connection.execute(f"SET search_path TO {SCHEMA}")
-            saver = _FencedPostgresSaver(connection, thread, attempt)
+            saver = _FencedPostgresSaver(connection, _serializer(form), thread, attempt)
             await self._set_up(connection, saver)
             entered = await connection.execute(ENTER.format("%s"), (thread, attempt))
             _require(entered.rowcount, thread, attempt)
@@ -130,8 +134,10 @@ class PostgresCheckpoints:
 class _FencedSqliteSaver(AsyncSqliteSaver):
     """The library's saver; every write is one transaction with the check of its attempt."""
 
-    def __init__(self, connection: aiosqlite.Connection, thread: str, attempt: int) -> None:
-        super().__init__(connection, serde=_serializer())
+    def __init__(
+        self, connection: aiosqlite.Connection, serializer: SerializerProtocol, thread: str, attempt: int
+    ) -> None:
+        super().__init__(connection, serde=serializer)
         self._fence = (thread, attempt)
         self._writing = asyncio.Lock()
 
@@ -166,8 +172,10 @@ class _FencedSqliteSaver(AsyncSqliteSaver):
 class _FencedPostgresSaver(AsyncPostgresSaver):
     """The library's saver; every write is one transaction with the check of its attempt."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[DictRow], thread: str, attempt: int) -> None:
-        super().__init__(connection, serde=_serializer())
+    def __init__(
+        self, connection: psycopg.AsyncConnection[DictRow], serializer: SerializerProtocol, thread: str, attempt: int
+    ) -> None:
+        super().__init__(connection, serde=serializer)
         self._connection = connection
         self._fence = (thread, attempt)
         self._writing = asyncio.Lock()
@@ -196,9 +204,9 @@ class _FencedPostgresSaver(AsyncPostgresSaver):
             await super().aput_writes(config, writes, task_id, task_path)
 
 
-def _serializer() -> SerializerProtocol:
+def _serializer(form: type[Value]) -> SerializerProtocol:
     # A checkpoint is data: apart from the library's own safe types, only the draft is built from it.
-    return JsonPlusSerializer(allowed_msgpack_modules=[(Draft.__module__, Draft.__name__)])
+    return JsonPlusSerializer(allowed_msgpack_modules=[(form.__module__, form.__name__)])
 
 
 def _require(rows: int, thread: str, attempt: int) -> None:

@@ -9,7 +9,7 @@ is handed over in parts below that, or not at all. The gate that judges the answ
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,10 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langsmith import tracing_context
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from countersign.agents.failures import ModelUnavailable, model_failure
 from countersign.agents.models import ChatModel
-from countersign.domain.draft import ReportRequest
 from countersign.domain.errors import CountersignError
 from countersign.domain.rubric import CriterionResult, GraderAnswer, Rubric, Verdict
 
@@ -58,8 +57,10 @@ class RubricGrader:
             max_iterations=1,
         )
 
-    async def grade(self, document: str, rubric: Rubric, request: ReportRequest) -> GraderAnswer:
+    async def grade(self, document: str, rubric: Rubric, task: Mapping[str, JsonValue]) -> GraderAnswer:
         """Grade a whole document with one model call; the answer is not judged here.
+
+        `task` reaches the grader as JSON, so that the texts of people and data in it stay data.
 
         An answer that cannot be used (cut, refused, contradicting itself) and a document that cannot be shown whole
         have the verdict `grader_error`.
@@ -72,7 +73,7 @@ class RubricGrader:
             limit = PART_CHARACTERS * MAX_PARTS
             return self._error(f"draft too long to be graded whole: {len(document)} characters, about {limit} fit", "")
         call = _GradingCall(parts)
-        evaluation = await self._evaluate(call, rubric, request)
+        evaluation = await self._evaluate(call, rubric, task)
         if isinstance(call.failure, ModelUnavailable):
             raise call.failure
         if call.failure or evaluation["result"] == "grader_error":
@@ -88,9 +89,9 @@ class RubricGrader:
             model=self._name,
         )
 
-    async def _evaluate(self, call: _GradingCall, rubric: Rubric, request: ReportRequest) -> RubricEvaluation:
+    async def _evaluate(self, call: _GradingCall, rubric: Rubric, task: Mapping[str, JsonValue]) -> RubricEvaluation:
         state: RubricState = {
-            "messages": [HumanMessage(_introduction(request)), *(AIMessage(part) for part in call.parts)],
+            "messages": [HumanMessage(json.dumps(task, ensure_ascii=False)), *(AIMessage(part) for part in call.parts)],
             "rubric": _rubric_text(rubric),
         }
         # Whatever the environment says of LangSmith: a draft goes to its grader and to nobody else.
@@ -149,12 +150,6 @@ def split(document: str) -> list[str]:
                 parts.append("")
             parts[-1] += piece
     return parts
-
-
-def _introduction(request: ReportRequest) -> str:
-    asked = request.model_dump(mode="json", include={"question", "title", "period", "language"})
-    content = {"task": "Write a report. It follows whole, in parts.", "request": asked, "dataset": request.dataset.name}
-    return json.dumps(content, ensure_ascii=False)
 
 
 def _rubric_text(rubric: Rubric) -> str:

@@ -6,12 +6,13 @@ on every call, and plain chat completions, which every OpenAI-compatible server 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from langchain_core.language_models import BaseChatModel
 
-from countersign.agents.offline_drafter import OfflineDrafter
 from countersign.agents.offline_grader import OfflineGrader
+from countersign.agents.rule_model import Rule
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,17 @@ class ChatModel:
     model: BaseChatModel
 
 
-def draft_model(settings: ModelSettings) -> ChatModel:
-    """The model that drafts."""
+def draft_model(settings: ModelSettings, offline: ChatModel) -> ChatModel:
+    """The model that drafts; `offline`, the case's own (`AgentKind.offline`), without a provider."""
     if not settings.api_key:
-        return ChatModel("offline-drafter/1", OfflineDrafter())
+        return offline
     return _provider_model(settings, settings.draft_model)
 
 
-def grade_model(settings: ModelSettings) -> ChatModel:
-    """The model that grades; another one than drafts where the settings name another."""
+def grade_model(settings: ModelSettings, rules: Mapping[str, Rule]) -> ChatModel:
+    """The model that grades, another one than drafts where the settings name another; by `rules` without a provider."""
     if not settings.api_key:
-        return ChatModel("offline-grader/1", OfflineGrader())
+        return ChatModel("offline-grader/1", OfflineGrader(rules=rules))
     return _provider_model(settings, settings.grade_model)
 
 

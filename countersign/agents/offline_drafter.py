@@ -1,4 +1,4 @@
-"""The chat model for work without a provider: it drafts by rules, through the same agent and the same tool calls.
+"""The chat model for reports without a provider: it drafts by rules, through the same agent and the same tool calls.
 
 It stands apart as a model, not as a second drafter, so that checkpoints, tools, limits and checks are the same ones in
 offline use. It looks only at the conversation: describe the dataset, query every figure at once, deliver the draft.
@@ -17,8 +17,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 from countersign.agents.offline_report import Description, Figure, Statement, limitations, plan
 from countersign.agents.offline_wording import WORDING, Language
 from countersign.agents.rule_model import RuleModel
-from countersign.domain.draft import CLAIM_REFERENCE
 from countersign.domain.figures import agrees, read_shown, show
+from countersign.domain.report import CLAIM_REFERENCE
 from countersign.domain.visible import is_hidden
 
 OPENING = ("rows", "period", "top_amount")

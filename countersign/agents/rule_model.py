@@ -7,7 +7,7 @@ streaming and tool schemas is taken in and left aside here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -15,6 +15,9 @@ from langchain_core.messages import BaseMessage, ToolCall
 from langchain_core.messages.ai import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
+
+Rule = Callable[[str, Mapping[str, Any]], str]
+"""How a criterion is graded: from the whole text and what was asked to what is missing, or nothing."""
 
 
 class RuleModel(BaseChatModel):

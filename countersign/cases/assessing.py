@@ -8,12 +8,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from countersign.domain.action import Action
-from countersign.domain.errors import Conflict, DeniedByPolicy
+from countersign.domain.errors import DeniedByPolicy
 from countersign.domain.need import Need
-from countersign.domain.policy import Answer, Assessment, Policy, Spent, assess
+from countersign.domain.policy import Answer, Assessment, Policy, Spent, assess, kept_under, read_pinned
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
 from countersign.ports import Ledger
 
@@ -67,9 +65,6 @@ def _floor(ledger: Ledger, policy: Policy, action: Action, earlier: Approval, no
 
 
 def pinned_policy(ledger: Ledger, proposal: Proposal) -> Policy:
-    """The policy that a proposal pins, kept in the ledger under its hash."""
-    kept = ledger.documents.get(proposal.tenant, proposal.action.policy_version.rpartition("@")[2])
-    try:
-        return Policy.model_validate_json(kept)
-    except ValidationError:
-        raise Conflict(f"what is kept of policy {proposal.action.policy_version} is no policy") from None
+    """The policy that a proposal pins, kept in the ledger under its hash; else as in `read_pinned`."""
+    label = proposal.action.policy_version
+    return read_pinned(label, ledger.documents.get(proposal.tenant, kept_under(label)))

@@ -38,6 +38,6 @@ def worked_out(
     before = approval.proposal
     operation = ledger.operations.get(before.tenant, before.operation)
     policy = policy_in_force(ledger, before.tenant, before.case)
-    submission = cases[before.case].edited(operation, before, args, policy.label())
+    submission = cases[before.case].submission(operation, before.draft_version, policy.label(), args)
     assessment = assessed(ledger, policy, submission.action, approval, now).assessment
     return WorkedOut(Edit(submission.action, assessment, submission.problem), submission)

@@ -20,12 +20,12 @@ from countersign.cli.command_message import Order, command, require_open
 from countersign.cli.edit import Assignments
 from countersign.cli.rendering import difference_lines, escaped_lines, say, warn
 from countersign.cli.session import Session, opened
-from countersign.cli.situation import RunNow, is_drafted, run_now
+from countersign.cli.situation import RunNow, case_of_drafts, is_drafted, run_now
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.differences import differences, facts, line_differences
-from countersign.domain.draft import Draft
+from countersign.domain.draft import DraftObject
 from countersign.domain.errors import DeniedByPolicy, InputRefused
-from countersign.domain.values import Sha256, first_problem
+from countersign.domain.values import Sha256, Value, first_problem
 
 DraftFile = Annotated[
     Path | None, typer.Option("--draft", metavar="FILE", help="The whole new draft as JSON; else $EDITOR.")
@@ -55,15 +55,16 @@ def amend(
         require_open(session, run, order)
         if not is_drafted(session, run):
             raise InputRefused(f"operation {operation}: nothing is drafted there; propose with --set, or end it")
+        case = case_of_drafts(session, run)
         before = session.ledger.drafts.get(tenant, operation, order.draft_version) if order.draft_version else None
         with _typed(before, draft) as typed:
-            after = _draft(typed)
+            after = _draft(typed, case.form)
             if after == before:
                 raise InputRefused(f"{NEW} is v{order.draft_version} as it was; nothing was changed")
         if not as_json:
-            say("\n".join(_changes(before, after)))
+            say("\n".join(_changes(before, after, case.prose)))
         _confirm(f"sign this as v{order.draft_version + 1}?", yes)
-        content = session.ledger.documents.put(tenant, canonical_bytes(after.model_dump(mode="json")))
+        content = session.ledger.documents.put(tenant, canonical_bytes(after))
         command(session, run, order._replace(content=content), as_json)
 
 
@@ -105,33 +106,39 @@ def _confirm(question: str, yes: bool) -> None:
         typer.confirm(f"\n{question}", abort=True)
 
 
-def _typed(before: Draft | None, file: Path | None) -> AbstractContextManager[dict[str, Any]]:
+def _typed(before: DraftObject | None, file: Path | None) -> AbstractContextManager[dict[str, Any]]:
     if file is not None:
         return nullcontext(json_object(file.read_bytes(), str(file)))
     if before is None:
         raise InputRefused(
             "nothing was drafted yet, so there is nothing to change; give the whole draft by --draft FILE"
         )
-    return from_editor(before.model_dump(mode="json"), "draft", "--draft FILE")
+    return from_editor(before, "draft", "--draft FILE")
 
 
-def _draft(typed: dict[str, Any]) -> Draft:
+def _draft(typed: dict[str, Any], form: type[Value]) -> DraftObject:
+    """What was typed, with every field of its form, in the form's own order."""
     try:
-        return Draft.model_validate_json(json.dumps(typed))
+        draft: DraftObject = form.model_validate_json(json.dumps(typed)).model_dump(mode="json")
     except ValidationError as error:
         raise InputRefused(f"{NEW}: {first_problem(error)}") from None
+    return draft
 
 
-def _changes(before: Draft | None, after: Draft) -> list[str]:
-    """The text line by line, and every other place that differs."""
-    old, new = (
-        facts(one.model_dump(mode="json", exclude={"body"})) if one is not None else {} for one in (before, after)
-    )
-    text = line_differences(before.body if before is not None else "", after.body)
+def _changes(before: DraftObject | None, after: DraftObject, prose: Sequence[str]) -> list[str]:
+    """Each text that is read as one line by line, and every other place that differs."""
+    before = before or {}
+    old, new = (facts({name: one[name] for name in one if name not in prose}) for one in (before, after))
     return [
-        "CHANGES OF THE TEXT", *(escaped_lines(text) or ["  none"]),
-        "", "CHANGES OF TITLE, FIGURES AND THE REST", *(difference_lines(differences(old, new)) or ["  none"]),
+        *(line for name in prose for line in (*_text_changes(before, after, name, alone=len(prose) == 1), "")),
+        "CHANGES OF THE REST", *(difference_lines(differences(old, new)) or ["  none"]),
     ]  # fmt: skip
+
+
+def _text_changes(before: DraftObject, after: DraftObject, name: str, *, alone: bool) -> list[str]:
+    old, new = (str(one.get(name, "")) for one in (before, after))
+    head = "CHANGES OF THE TEXT" if alone else f"CHANGES OF THE TEXT: {name}"
+    return [head, *(escaped_lines(line_differences(old, new)) or ["  none"])]
 
 
 def _arguments(

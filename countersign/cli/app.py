@@ -13,9 +13,11 @@ from typer.main import get_command
 from countersign.cli import (
     amend,
     brief,
+    compensate,
     control,
     decide,
     demo,
+    demo_refund,
     dev_server,
     doctor,
     edit,
@@ -24,6 +26,10 @@ from countersign.cli import (
     inbox,
     outbox,
     read,
+    rebuild,
+    reconcile,
+    resume,
+    settle,
     show,
     start,
 )
@@ -42,6 +48,7 @@ app = typer.Typer(
     help="People sign what an AI agent may do; it happens once; anyone can verify it later.",
 )
 app.command()(demo.demo)
+app.command()(demo_refund.demo_refund)
 app.command()(start.start)
 app.command("list")(read.list_operations)
 app.command()(inbox.inbox)
@@ -50,6 +57,7 @@ app.command()(show.show)
 app.command()(brief.brief)
 app.command()(read.status)
 app.command()(read.timeline)
+app.command()(rebuild.rebuild)
 app.command()(read.wait)
 app.command()(decide.approve)
 app.command()(edit.edit)
@@ -63,10 +71,14 @@ app.command()(control.grade)
 app.command()(amend.propose)
 app.command()(control.release)
 app.command()(control.hand_over)
+app.command()(settle.settle)
 app.command()(freezing.freeze)
 app.command()(freezing.freezes)
 app.command()(freezing.unfreeze)
+app.command()(compensate.compensate)
 app.command()(outbox.outbox)
+app.command()(reconcile.reconcile)
+app.command()(resume.resume)
 app.add_typer(decide.sign, name="sign")
 app.add_typer(audit, name="audit")
 app.add_typer(keys, name="keys")

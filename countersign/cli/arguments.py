@@ -18,18 +18,21 @@ from typing import Any
 
 from countersign.cli.errors import Unreadable
 from countersign.domain.errors import CountersignError, InputRefused
+from countersign.domain.money import amount
 from countersign.domain.strict_json import check_text, parse
 from countersign.domain.visible import is_hidden
 
 MAX_BYTES = 1_000_000
+MONEY, CURRENCY = "amount", "currency"
+"""The arguments of a tool that moves money: minor units, and the currency that they are of."""
 
 
 def assigned(args: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
-    """The arguments with the assignments `FIELD=VALUE` made.
+    """The arguments with the assignments `FIELD=VALUE` made; money as `50.00 USD`, or in minor units.
 
     Raises:
         Unreadable: an assignment without `=`, or of a field that has one already.
-        InputRefused: a value that is not of the argument's form.
+        InputRefused: a value that is not of the argument's form, or money in another currency than the arguments'.
     """
     changed: dict[str, Any] = {}
     for assignment in assignments:
@@ -38,7 +41,8 @@ def assigned(args: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, A
             raise Unreadable(f"--set: {assignment[:60]!r} is no assignment; write FIELD=VALUE")
         if name in changed:
             raise Unreadable(f"--set: {name[:60]!r} is set twice; set it once")
-        changed[name] = _value(name, text, args.get(name, ""))
+        money = name == MONEY and text[-1:].isalpha() and isinstance(args.get(CURRENCY), str)
+        changed[name] = _minor(text, args[CURRENCY]) if money else _value(name, text, args.get(name, ""))
     return {**args, **changed}
 
 
@@ -93,6 +97,14 @@ def _value(name: str, text: str, before: Any) -> Any:
         return parse(text.encode("utf-8", "surrogatepass"), where=f"--set {name[:60]}")
     check_text(text, f"--set {name[:60]}")
     return text
+
+
+def _minor(text: str, currency: str) -> int:
+    """What an amount with its currency is in minor units; a currency is not changed by the way."""
+    money = amount(text)
+    if money.currency != currency:
+        raise InputRefused(f"--set {MONEY}: {money} is in another currency; the action's is {currency}")
+    return money.minor
 
 
 def _written_out(letter: str) -> str:

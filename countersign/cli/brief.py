@@ -11,14 +11,17 @@ from typing import Any
 from countersign.cli import options
 from countersign.cli.brief_text import brief_text
 from countersign.cli.failure import failure_of, sentence_of
+from countersign.cli.following import links
 from countersign.cli.possible import possible
-from countersign.cli.rendering import document, say, say_json
+from countersign.cli.rendering import STARTER, document, say, say_json
 from countersign.cli.review_votes import cast_votes, comment_of
+from countersign.cli.said import words_on
 from countersign.cli.session import Session, known_person, now, opened
-from countersign.cli.situation import RunNow, is_drafted, run_now
-from countersign.cli.standing import control_now, ended_as, good_until, waits_for
+from countersign.cli.situation import RunNow, is_drafted, run_now, shown_draft
+from countersign.cli.standing import control_now, ended_as, good_until, not_known, waits_for
 from countersign.cli.successors import predecessors_of, successor_of
 from countersign.domain.audit import AuditRecord
+from countersign.domain.compensation import COMPENSATION
 from countersign.domain.execution import ExecutionStatus
 from countersign.domain.proposal import Approval, ApprovalStatus
 
@@ -57,6 +60,7 @@ def brief_of(session: Session, tenant: str, operation: str, person: str) -> dict
         "failure": failure_of(session, run.operation),
         "superseded_by": successor_of(session, tenant, operation),
         "supersedes": predecessors_of(session, run.operation),
+        "links": links(session, run.operation),
         "waits_for": waits_for(session, run, at),
         "in_control": control_now(run, drafted=is_drafted(session, run)),
         "control": run.control.model_dump(mode="json"),
@@ -65,14 +69,14 @@ def brief_of(session: Session, tenant: str, operation: str, person: str) -> dict
         "plan": _plan(session, run),
         "drafts": drafts,
         "proposals": [_proposal(session, one) for one in approvals],
-        "execution": _execution(run),
+        "execution": _execution(session, run),
         "tool_calls": [{"version": one["version"], **call} for one in drafts for call in one["queries"]],
         "evidence": _evidence(session, run, approvals),
         "versions": _versions(run, drafts, records),
         "failures": [_record(session, one) for one in records
                      if one.type.startswith(_FAILURES) and one.type not in _FINE],
         "escalations": [one.model_dump(mode="json") for one in ledger.escalations.of_operation(tenant, operation)],
-        "compensation": _compensation(run),
+        "compensation": _compensation(session, run),
         "person": person,
         "open": [one.model_dump(mode="json") for one in open_to],
     }  # fmt: skip
@@ -106,13 +110,13 @@ def _drafts(session: Session, run: RunNow) -> list[dict[str, Any]]:
 def _draft(session: Session, run: RunNow, version: int) -> dict[str, Any]:
     drafts, name = session.ledger.drafts, (run.operation.tenant, run.operation.operation, version)
     written, grade = drafts.written(*name), drafts.grade(*name)
-    draft = drafts.get(*name)
+    shown = shown_draft(session, run, drafts.get(*name))
     return {
         "version": version, "author": written.author if written else "agent",
-        "model": written.model if written else "", "title": draft.title, "passed": drafts.passed(*name),
+        "model": written.model if written else "", "title": shown.title, "passed": drafts.passed(*name),
         "verdict": grade.verdict.value if grade else "", "grader": grade.answer.model if grade else "",
         "findings": [*drafts.feedback(*name)],
-        "queries": [{"claim": claim.id, "query": claim.query, "result": claim.value} for claim in draft.claims],
+        "queries": [query._asdict() for query in shown.queries],
     }  # fmt: skip
 
 
@@ -130,16 +134,13 @@ def _proposal(session: Session, approval: Approval) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _execution(run: RunNow) -> dict[str, Any] | None:
-    """The latest, with what is not known of it: the ledger has one at a time for an operation (G32)."""
+def _execution(session: Session, run: RunNow) -> dict[str, Any] | None:
+    """The latest, with what is not known and what people said of it: the ledger has one at a time (G32)."""
     one = run.execution
     if one is None:
         return None
-    unknown = one.status in (ExecutionStatus.UNKNOWN, ExecutionStatus.INTENDED)
-    return {
-        **one.model_dump(mode="json"),
-        "unknown": "whether it took effect; ask the outside system for the key" if unknown else "",
-    }
+    said = [word.model_dump(mode="json") for word in words_on(session, run.unknown)]
+    return {**one.model_dump(mode="json"), "unknown": not_known(one), "said": said}
 
 
 def _evidence(session: Session, run: RunNow, approvals: Sequence[Approval]) -> list[str]:
@@ -161,13 +162,18 @@ def _versions(run: RunNow, drafts: Sequence[Mapping[str, Any]], records: Sequenc
     }  # fmt: skip
 
 
-def _compensation(run: RunNow) -> str:
-    """What could be done about an effect; no case has a way to take one back by itself, which is said plainly."""
+def _compensation(session: Session, run: RunNow) -> str:
+    """What could be done about an effect: nothing takes one back by itself, which is said plainly."""
     if run.approval is None or not run.on_its_way:
         return "none needed: nothing was sent"
-    kind = run.approval.proposal.reversibility
+    kind, name = run.approval.proposal.reversibility, run.operation.operation
     if run.execution is not None and run.execution.status == ExecutionStatus.EXECUTED:
-        return f"none that is made by itself: the effect is {kind}; ask for a correction as an operation of its own"
+        behind = session.ledger.operations.followers(run.operation.tenant, name)
+        asked = [f"{one.operation} is {one.state.value}" for one in behind if one.case == COMPENSATION]
+        if asked:
+            return f"asked for: {', '.join(asked)}; until one has SUCCEEDED the effect, which is {kind}, stands"
+        how = f"{STARTER} compensate {name} --tenant {run.operation.tenant} --as PERSON --reason TEXT"
+        return f"none that is made by itself: the effect is {kind}; where it can be taken back, ask for that: {how}"
     return f"none yet: whether it took effect is not known; if it did, it is {kind}"
 
 

@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from countersign.cli.following import link_lines
 from countersign.cli.rendering import detail, fields, visible_line
+from countersign.cli.said import Word, word_line
 from countersign.cli.standing import control_line
 from countersign.domain.control import Control
 from countersign.domain.escalation import Escalation
@@ -52,6 +54,7 @@ def _head(told: Facts) -> list[tuple[str, str]]:
         ("ended", told["ended"]),
         ("superseded by", told["superseded_by"]),
         ("supersedes", ", ".join(told["supersedes"])),
+        *link_lines(told["links"]),
         ("failure", told["failure"]),
         ("waits for", told["waits_for"]),
         ("in control", told["in_control"]),
@@ -118,6 +121,7 @@ def _execution(one: Facts | None) -> Iterable[str]:
         yield f"outside reference {receipt['reference']}, by {receipt['channel']}"
     if one["unknown"]:
         yield f"not known: {one['unknown']}"
+    yield from (f"said so far: {word_line(Word.model_validate_json(json.dumps(word)))}" for word in one["said"])
 
 
 def _open(told: Facts) -> Iterable[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from countersign.cli.rendering import fields, say
+from countersign.cli.said import lacking
 from countersign.cli.session import Session, known_person, new_id, now, signing_key
 from countersign.cli.signed_message import (
     Answer,
@@ -27,6 +28,7 @@ from countersign.domain.canonical import sha256_hex
 from countersign.domain.command import CHANGES_HANDS, ENDING, Command, CommandKind
 from countersign.domain.decision import Outcome
 from countersign.domain.directory import Person
+from countersign.domain.settlement import Finding
 from countersign.domain.values import Sha256
 
 GOOD_FOR = timedelta(hours=24)
@@ -45,6 +47,10 @@ class Order(NamedTuple):
     """Hash of the new draft or of the arguments; they lie in the ledger already."""
     to: str = ""
     successor: str = ""
+    key: str = ""
+    """Idempotency key of the effect that is settled."""
+    finding: Finding | Literal[""] = ""
+    reference: str = ""
 
 
 def require_open(session: Session, run: RunNow, order: Order) -> None:
@@ -113,8 +119,11 @@ def what_is_signed(run: RunNow, order: Order) -> str:
         ("content", order.content),
         ("handed to", order.to),
         ("superseded by", order.successor),
+        ("key", order.key),
+        ("finding", order.finding.replace("_", " ")),
+        ("reference", order.reference),
         ("pending proposal", _pending_after(run, order.kind)),
-        ("comment", order.comment),
+        ("evidence" if order.kind == "settle" else "comment", order.comment),
     ])  # fmt: skip
 
 
@@ -132,8 +141,10 @@ def accepted(session: Session, signed: Command) -> str:
         "withdraw": "the request is withdrawn; nothing was executed, and nothing will be",
         "supersede": f"the run ends, superseded by {signed.successor}; nothing was executed, and nothing will be",
         "cancel": "the run is cancelled; nothing was executed, and nothing will be",
+        "settle": "the gateway counts what was said so far, looks once more, and records what that comes to",
     }
-    return f"accepted: {what[signed.command]}"
+    todo = lacking(session, signed) if signed.command == "settle" else ""
+    return f"accepted: {what[signed.command]}{'; ' if todo else ''}{todo}"
 
 
 def _beside(amended: Command) -> str:
@@ -162,9 +173,15 @@ def _command(session: Session, run: RunNow, order: Order, key_id: str, at: datet
         installation=session.settings.installation, person=order.person, key_id=key_id, tenant=operation.tenant,
         operation=operation.operation, command=order.kind, control_version=run.control.version,
         draft_version=order.draft_version, content=order.content, to=order.to, successor=order.successor,
-        comment_hash=stored_comment(session, operation.tenant, order.comment) if key_id else "",
+        key=order.key, finding=order.finding, reference=order.reference,
+        comment_hash=stored_comment(session, operation.tenant, order.comment) if key_id else _tried(order),
         issued_at=at, expires_at=at + GOOD_FOR, id=new_id(),
     )  # fmt: skip
+
+
+def _tried(order: Order) -> Sha256 | Literal[""]:
+    """What stands for a comment that is not stored yet, where a command cannot do without one."""
+    return sha256_hex(order.comment.encode()) if order.kind == "settle" else ""
 
 
 def commanded(session: Session, tenant: str, operation: str, order: Order, as_json: bool) -> None:

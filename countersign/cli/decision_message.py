@@ -38,6 +38,8 @@ class Choice(NamedTuple):
     edited_action: Sha256 | Literal[""] = ""
     """Hash of the action as edited; the action lies in the ledger already."""
     unsigned: bool = False
+    edited_summary: str = ""
+    """What the edited action is called; empty where nothing is edited."""
 
 
 def proposed(session: Session, tenant: str, operation: str) -> Approval:
@@ -114,7 +116,8 @@ def what_is_signed(proposal: Proposal, choice: Choice) -> str:
     verb = "you state, unsigned" if choice.unsigned else "you sign"
     return fields([
         (verb, f"{choice.decision.replace('_', ' ')} as {choice.person}"),
-        ("title", proposal.summary),
+        ("title", choice.edited_summary or proposal.summary),
+        ("instead of", proposal.summary if choice.edited_summary not in ("", proposal.summary) else ""),
         ("target", proposal.action.target),
         ("side effect", f"{proposal.action.side_effect} ({proposal.reversibility})"),
         ("action hash", proposal.action.hash()),

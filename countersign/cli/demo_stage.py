@@ -1,4 +1,4 @@
-"""What the demo runs on: its own folder, Temporal dev server and worker, all of it stopped at the end."""
+"""What a demo runs on: its own folder, Temporal dev server and worker, all of it stopped at the end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +22,18 @@ HOST = "127.0.0.1"
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 POLL_SECONDS = 0.05
+
+
+class Program(NamedTuple):
+    """A program that can be started."""
+
+    name: str
+    command: list[str]
+    log: Path
+    port: int | None = None
+    """Where it listens on this machine, if it does."""
+    secrets: Mapping[str, str] | None = None
+    """What its environment alone has."""
 
 
 class Part(NamedTuple):
@@ -50,25 +62,26 @@ class Stage(NamedTuple):
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
-    """Start server and worker on free ports; stop both at the end, also on Ctrl-C and SIGTERM."""
+def stage(settings: Settings, *others: Program) -> Iterator[Stage]:
+    """Start server, what else is needed, and worker, in a folder that this process has `alone`.
+
+    All is stopped at the end, also on Ctrl-C and SIGTERM.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    settings = _settings()
     with ExitStack() as parts:
-        parts.enter_context(_alone(settings.home))
         port, ui_port = free_port(), free_port()
         _environment(settings, f"{HOST}:{port}")
         command = server_command(HOST, port, ui_port, settings.home / "temporal.db")
-        server = parts.enter_context(_running("Temporal server", command, settings.home / "server.log"))
-        _wait_for_port(server, port)
-        command = [sys.executable, "worker.py"]
-        worker = parts.enter_context(_running("worker", command, settings.home / "worker.log"))
-        yield Stage(settings, f"{HOST}:{port}", f"http://{HOST}:{ui_port}", worker)
+        for program in (Program("Temporal server", command, settings.home / "server.log", port), *others):
+            parts.enter_context(_running(program))
+        worker = Program("worker", [sys.executable, "worker.py"], settings.home / "worker.log")
+        yield Stage(settings, f"{HOST}:{port}", f"http://{HOST}:{ui_port}", parts.enter_context(_running(worker)))
 
 
-def _settings() -> Settings:
+def demo_settings(folder: str) -> Settings:
+    """The settings of an installation in a folder of its own below the home folder."""
     given = load_settings()
-    home = (given.home / "demo").resolve()
+    home = (given.home / folder).resolve()
     home.mkdir(parents=True, exist_ok=True)
     # An installation of its own: a ledger that DATABASE_URL names and that is in use refuses the demo's persons.
     return given.model_copy(update={"home": home, "policies": given.policies.resolve(), "installation": "demo"})
@@ -82,14 +95,15 @@ def _environment(settings: Settings, address: str) -> None:
         COUNTERSIGN_HOME=str(settings.home),
         COUNTERSIGN_INSTALLATION=settings.installation,
         COUNTERSIGN_POLICIES=str(settings.policies),
+        DATABASE_URL=settings.ledger_url,
         TEMPORAL_ADDRESS=address,
         TEMPORAL_CONFIG_FILE=os.devnull,
     )
 
 
 @contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """Two demos on one folder would share one server database."""
+def alone(home: Path) -> Iterator[None]:
+    """Refuse a second demo on one folder, with Conflict: both would share one server database."""
     with (home / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,14 +113,19 @@ def _alone(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _running(name: str, command: list[str], log: Path) -> Iterator[Part]:
-    with log.open("wb") as output:
+def _running(program: Program) -> Iterator[Part]:
+    """Start it, and wait until it listens; stop it at the end."""
+    with program.log.open("wb") as output:
         # A session of its own: Ctrl-C at the terminal reaches this process only, which then stops the parts in order.
         process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
+            program.command, cwd=ROOT, env={**os.environ, **(program.secrets or {})}, stdin=subprocess.DEVNULL,
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    part = Part(program.name, process, program.log)
     try:
-        yield Part(name, process, log)
+        if program.port is not None:
+            _wait_for_port(part, program.port)
+        yield part
     finally:
         _stop(process)
 
@@ -120,15 +139,15 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _wait_for_port(server: Part, port: int) -> None:
+def _wait_for_port(part: Part, port: int) -> None:
     end = time.monotonic() + START_SECONDS
     while True:
-        server.require_running()
+        part.require_running()
         try:
             socket.create_connection((HOST, port), timeout=1).close()
         except OSError:
             if time.monotonic() > end:
-                raise Unavailable(f"the {server.name} does not listen on port {port}; see {server.log}") from None
+                raise Unavailable(f"the {part.name} does not listen on port {port}; see {part.log}") from None
             time.sleep(POLL_SECONDS)
         else:
             return

@@ -24,6 +24,8 @@ from workflows.names import GATEWAY_QUEUE, RUN_QUEUE, SEARCH_ATTRIBUTES
 if TYPE_CHECKING:
     from temporalio.client import Client
 
+    from countersign.domain.channel import ChannelConfig
+
 FREE_BYTES = 500 * 1024 * 1024
 """Below this much free room, publishing or recording may fail in the middle of a day's work."""
 SERVER_SECONDS = 5.0
@@ -79,11 +81,20 @@ def _checked(name: str, look: Callable[[], str]) -> Check:
 
 
 def _files(settings: Settings) -> str:
-    from countersign.bootstrap import load_channels, load_policies, load_rubric
+    from countersign.bootstrap import load_channels, load_policies, load_rubrics
 
-    policies, rubric, channels = load_policies(settings), load_rubric(settings), load_channels(settings)
-    named = [*(policy.label() for policy in policies.values()), rubric.label()]
-    return f"{', '.join(label.partition('@')[0] for label in named)}; channels {', '.join(channels)}"
+    policies, rubrics, channels = load_policies(settings), load_rubrics(settings), load_channels(settings)
+    named = [*(policy.label() for policy in policies.values()), *(rubric.label() for rubric in rubrics.values())]
+    versions = ", ".join(label.partition("@")[0] for label in named)
+    return f"{versions}; channels {', '.join(map(_told, channels.items()))}"
+
+
+def _told(named: tuple[str, ChannelConfig]) -> str:
+    """A channel by its name, with what it waits for."""
+    from countersign.bootstrap import is_inactive
+
+    name, config = named
+    return f"{name} (not active without {config.token_env}, which is not set here)" if is_inactive(config) else name
 
 
 def _notifications(settings: Settings) -> str:

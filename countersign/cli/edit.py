@@ -32,7 +32,12 @@ from countersign.domain.proposal import Approval, Proposal
 
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="An argument's new value, as often as needed; else $EDITOR."),
+    typer.Option(
+        "--set",
+        metavar="FIELD=VALUE",
+        help="An argument's new value, as often as needed; else $EDITOR."
+        " Money as 50.00 USD; a bare number is minor units, so 5000 is 50.00 USD.",
+    ),
 ]
 
 
@@ -41,6 +46,8 @@ class Edited(NamedTuple):
 
     approval: Approval
     edit: Edit
+    summary: str
+    """What the edited action is called."""
     counts: bool
     """Whether the edit is itself an approval of the edited action."""
     granted: bool
@@ -50,6 +57,14 @@ class Edited(NamedTuple):
     live: bytes | None
     """What was published at the edited action's target already."""
     live_changes: tuple[str, ...]
+
+    @property
+    def money(self) -> str:
+        """What becomes of the amount, as money and not as minor units; empty where the action has none."""
+        before, after = self.approval.proposal.action.amount, self.edit.action.amount
+        if before == after:
+            return f"{after}, as before" if after is not None else ""
+        return f"{before or 'none'} -> {after or 'none'}"
 
     @property
     def follows(self) -> str:
@@ -82,7 +97,7 @@ def edit(
         edited = edit_of(session, pending_or_expired(session, tenant, operation), choice, assignments or [])
         if not as_json:
             say(edit_text(edited))
-        _warn_of_live(edited)
+        _warn_of(edited)
         if not yes:
             typer.confirm("\nsign this edit and send it?", abort=True)
         decide(session, edited.approval, _naming(session, edited, choice), as_json, edited.follows)
@@ -103,7 +118,7 @@ def sign_edit(
         choice = Choice("edit", person, comment, key)
         edited = edit_of(session, pending(session, tenant, operation), choice, assignments or [])
         say(edit_text(edited))
-        _warn_of_live(edited)
+        _warn_of(edited)
         keep(session, edited.approval, _naming(session, edited, choice), out)
 
 
@@ -131,15 +146,18 @@ def edit_of(session: Session, approval: Approval, choice: Choice, assignments: S
 
 
 def edit_text(edited: Edited) -> str:
-    """The difference of the whole action and of the document, and what becomes of the edit."""
+    """The amount as money, the difference of the whole action and of the document, and what becomes of the edit."""
     proposal, (action, assessment, _) = edited.approval.proposal, edited.edit
     raised = edits.risks_raised(proposal, action, assessment)
     counts = "as your approval of the edited action" if edited.counts else "as no approval: others must approve it"
+    money = ["AMOUNT", *escaped_lines([edited.money]), ""] if edited.money else []
     return "\n".join([
+        *money,
         "CHANGES OF THE ACTION", *difference_lines(edited.action_changes),
         "", "CHANGES OF THE DOCUMENT", *(escaped_lines(edited.document_changes) or ["  none"]),
         "", "WHAT LIES AT THE TARGET NOW", *_live_lines(edited), "",
         fields([
+            ("edited title", edited.summary),
             ("action hash", f"{proposal.action_hash} (votes on it are void with this edit)"),
             ("new hash", action.hash()),
             ("raises the risk", ", ".join(raised) or "no"),
@@ -160,6 +178,7 @@ def _compared(session: Session, approval: Approval, editor: Person, edit: Edit, 
     return Edited(
         approval=approval,
         edit=edit,
+        summary=made.summary,
         counts=counts,
         granted=not needs or (counts and not unmet(needs, {editor.id: Approver(editor, timedelta(0))})),
         action_changes=_action_changes(proposal, edit),
@@ -179,7 +198,9 @@ def _live_lines(edited: Edited) -> list[str]:
     return escaped_lines(edited.live_changes) or ["  the very same document"]
 
 
-def _warn_of_live(edited: Edited) -> None:
+def _warn_of(edited: Edited) -> None:
+    if edited.edit.action.amount != edited.approval.proposal.action.amount:
+        warn(f"other money moves by this edit: {edited.money}")
     if edited.live is not None:
         warn(
             f"something was published at {edited.edit.action.target} before; a channel may refuse to put anything else"
@@ -196,4 +217,4 @@ def _naming(session: Session, edited: Edited, choice: Choice) -> Choice:
     """The choice with the edited action, which is put where the run looks for it; its hash there is its own."""
     action = edited.edit.action
     stored = session.ledger.documents.put(action.tenant, canonical_bytes(action.model_dump(mode="json")))
-    return choice._replace(edited_action=stored)
+    return choice._replace(edited_action=stored, edited_summary=edited.summary)

@@ -18,6 +18,8 @@ from countersign.domain.errors import CountersignError, InputRefused
 
 REFUSED = 1
 USAGE = 2
+DOES_NOT_FIT = 3
+"""What was compared disagrees; a command that compares was carried out all the same, and is no refusal."""
 INTERRUPTED = 130
 
 _DISK = {

@@ -13,8 +13,8 @@ from countersign.cli import options
 from countersign.cli.authority import Asked, ask_for, askers, say_asked
 from countersign.cli.frozen import Hold, holds
 from countersign.cli.rendering import STARTER, fields, moment, say, say_json, table, warn
-from countersign.cli.review_text import BUSINESS_NAMES
 from countersign.cli.session import Session, new_id, now, opened, require_tenant, signing_key
+from countersign.cli.tool_words import BUSINESS_NAMES
 from countersign.domain.action import Action
 from countersign.domain.administration import (
     ADMINISTRATION,
@@ -28,14 +28,13 @@ from countersign.domain.administration import (
 from countersign.domain.administration import tool as tool_of
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import Conflict, InputRefused, NotFound
-from countersign.domain.freeze import MAX_WHY, Freeze, FreezeOrder
+from countersign.domain.freeze import Freeze, FreezeOrder
 from countersign.domain.policy import Answer, Policy, assess
-from countersign.domain.strict_json import check_text
 
 
 def freeze(
     tenant: options.Tenant,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown to whoever is to lift it.")],
+    reason: options.Why,
     person: options.Signer,
     tool: Annotated[
         str | None, typer.Option("--tool", metavar="TOOL", help="Only this tool's effects; default: all of them.")
@@ -51,7 +50,6 @@ def freeze(
     from countersign.signing.statements import sign_freeze
 
     with opened() as session:
-        _check_reason(reason)
         named = _known_tool(tool)
         signing = signing_key(session, tenant, person, key)
         order = FreezeOrder(
@@ -130,14 +128,6 @@ def can_be_lifted(one: Freeze, policy: Policy | None, environment: str) -> bool:
         evidence_hash=nothing, policy_version=policy.label(),
     )  # fmt: skip
     return assess(policy, action).answer == Answer.PEOPLE
-
-
-def _check_reason(reason: str) -> None:
-    check_text(reason, "--reason")
-    if not reason.strip():
-        raise InputRefused("--reason: say why; whoever is to lift it has to know")
-    if len(reason) > MAX_WHY:
-        raise InputRefused(f"--reason: {len(reason)} characters, at most {MAX_WHY} are allowed")
 
 
 def _known_tool(tool: str | None) -> str:

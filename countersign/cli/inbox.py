@@ -21,6 +21,7 @@ from countersign.cli.rendering import STARTER, moment, say, say_json, table
 from countersign.cli.session import Session, known_person, now, opened
 from countersign.cli.show import whole_review
 from countersign.cli.situation import RunNow, run_now
+from countersign.cli.standing import not_known
 from countersign.domain.administration import ADMINISTRATION
 from countersign.domain.control import OPERATOR
 from countersign.domain.directory import Person
@@ -29,14 +30,16 @@ from countersign.domain.state import State
 from countersign.ports.control import Delivery
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
-_TAKING = ("take-over", "cancel")
+_TAKING = ("take-over", "cancel", "settle")
 """What whoever an escalation is open to is offered; the rest follows from taking over."""
+_SETTLING = ("settle",)
+"""What whoever may say what became of an effect is offered, before anybody was called."""
 
 
 class Waiting(NamedTuple):
     """Something that waits for the person who asks."""
 
-    kind: Literal["decision", "escalation", "in_control", "freeze", "delivery_failed"]
+    kind: Literal["decision", "escalation", "in_control", "outcome_unknown", "freeze", "delivery_failed"]
     operation: str
     deadline: datetime | None
     summary: str
@@ -106,10 +109,11 @@ def _runs(session: Session, person: Person, at: datetime) -> Iterator[Waiting]:
             lines = commands_open(session, run, person, at)
             told = f"you are in control since {moment(run.control.since)}: {operation.state.value}"
             yield Waiting("in_control", operation.operation, run.control.lease_until, told, "", _words(lines), lines)
-        elif _escalated(run):
-            lines = tuple(one for one in commands_open(session, run, person, at) if _word(one) in _TAKING)
+        elif _escalated(run) or run.operation.state == State.OUTCOME_UNKNOWN:
+            offered = _TAKING if _escalated(run) else _SETTLING
+            lines = tuple(one for one in commands_open(session, run, person, at) if _word(one) in offered)
             if lines:
-                yield _escalation(run, lines)
+                yield _escalation(run, lines) if _escalated(run) else _unknown(run, lines)
 
 
 def _escalated(run: RunNow) -> bool:
@@ -122,6 +126,11 @@ def _escalation(run: RunNow, lines: tuple[str, ...]) -> Waiting:
     told = f"{raised.reason.value}, {raised.severity.value}: {raised.suggested_action}" if raised else operation.reason
     deadline = raised.deadline if raised else None
     return Waiting("escalation", operation.operation, deadline, told, "", _words(lines), lines)
+
+
+def _unknown(run: RunNow, lines: tuple[str, ...]) -> Waiting:
+    told = f"not known: {not_known(run.execution)}"
+    return Waiting("outcome_unknown", run.operation.operation, None, told, "", _words(lines), lines)
 
 
 def _freezes(session: Session, person: Person) -> Iterator[Waiting]:

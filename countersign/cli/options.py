@@ -14,6 +14,7 @@ from countersign.domain.durations import Duration, duration
 from countersign.domain.errors import InputRefused
 from countersign.domain.identity import checked_name
 from countersign.domain.strict_json import check_text
+from countersign.domain.values import MAX_WHY
 
 MAX_REASON = 2_000
 """Characters that a request for a change of authority holds as its reason."""
@@ -47,10 +48,20 @@ def period(option: str, text: str, example: str) -> timedelta:
 
 
 def _reason(value: str) -> str:
-    check_text(value, "--reason")
-    if len(value) > MAX_REASON:
-        raise InputRefused(f"--reason: {len(value)} characters, at most {MAX_REASON} are allowed")
-    return value
+    return _of_length(value, MAX_REASON)
+
+
+def _why(value: str) -> str:
+    if not value.strip():
+        raise InputRefused("--reason: say why; whoever decides about it, or looks at it later, has to know")
+    return _of_length(value, MAX_WHY)
+
+
+def _of_length(reason: str, most: int) -> str:
+    check_text(reason, "--reason")
+    if len(reason) > most:
+        raise InputRefused(f"--reason: {len(reason)} characters, at most {most} are allowed")
+    return reason
 
 
 Tenant = Annotated[str, typer.Option("--tenant", callback=_name, help="Whose business it is.", metavar="TENANT")]
@@ -80,6 +91,8 @@ KeyFile = Annotated[
 Reason = Annotated[
     str, typer.Option("--reason", callback=_reason, metavar="TEXT", help="Why; shown to whoever decides about it.")
 ]
+Why = Annotated[str, typer.Option("--reason", callback=_why, metavar="TEXT", help="Why; kept with what is signed.")]
+"""A reason that has to be given."""
 Comment = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Kept in the ledger; its hash is signed.")]
 Version = Annotated[
     int,

@@ -69,6 +69,9 @@ def _command(session: Session, run: RunNow, person: Person, kind: CommandKind, a
     version = run.standing.draft_version if kind in _ABOUT_LATEST else 0
     to = _receiver(session, run, person) if kind == "hand_over" else ""
     order = Order(kind, person.id, draft_version=version, to=to)
+    if kind == "settle" and run.unknown is not None:
+        # As whoever says so could: what they find is theirs to say.
+        order = order._replace(key=run.unknown.key, finding="not_executed")
     # Which operation would supersede it is not known yet; whoever may withdraw it may also put another in its place.
     tried = order._replace(kind="withdraw") if kind == "supersede" else order
     outcome = ruled(session, run, tried, person, at)

@@ -11,8 +11,10 @@ import typer
 
 from countersign.cli import options
 from countersign.cli.failure import failure_of, refusal_of, sentence_of
+from countersign.cli.following import link_lines, links
 from countersign.cli.live import Live, look
 from countersign.cli.rendering import detail, fields, moment, say, say_json, table, visible_line, warn
+from countersign.cli.said import word_line, words_on
 from countersign.cli.session import Session, finished, now, opened, require_tenant
 from countersign.cli.situation import RunNow, is_drafted, run_now
 from countersign.cli.standing import (
@@ -67,7 +69,7 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
         void = _void_reason(session, run.approval)
         waiting = waits_for(session, run, at)
         failure, refusal = failure_of(session, run.operation), refusal_of(session, run.operation)
-        in_control = control_now(run, drafted=is_drafted(session, run))
+        in_control, said = control_now(run, drafted=is_drafted(session, run)), words_on(session, run.unknown)
     live = finished(look(run.operation))
     if as_json:
         say_json({
@@ -78,11 +80,13 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
             "escalation": run.escalation.model_dump(mode="json") if run.escalation else None,
             "proposal": _approval_json(run.approval, void, at) if run.approval else None,
             "execution": run.execution.model_dump(mode="json") if run.execution else None,
+            "said": [one.model_dump(mode="json") for one in said],
             "temporal": live.model_dump(mode="json"),
         })  # fmt: skip
         return
     say(fields([
         *_operation_lines(run.operation), ("failure", failure), ("refused", refusal), ("waits for", waiting),
+        *[("said so far", word_line(one)) for one in said],
         *_control_lines(run, in_control), *_approval_lines(run.approval, void, at), *_live_lines(live),
     ]))  # fmt: skip
 
@@ -90,12 +94,14 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
 def timeline(operation: options.OperationArgument, tenant: options.Tenant, as_json: options.AsJson = False) -> None:
     """Show all that happened to an operation, in order."""
     with opened() as session:
-        session.ledger.operations.get(tenant, operation)
+        linked = link_lines(links(session, session.ledger.operations.get(tenant, operation)))
         records = [(one, sentence_of(session, one)) for one in session.ledger.audit.records(tenant, operation)]
     if as_json:
         say_json([_record_json(record, sentence) for record, sentence in records])
     else:
         say(table(["AT", "WHAT", "BY", "DETAIL"], [record_cells(record, sentence) for record, sentence in records]))
+        if any(value for _, value in linked):
+            say(fields(linked))
 
 
 def wait(

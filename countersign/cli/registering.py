@@ -1,6 +1,7 @@
 """From a request to a registered, signed operation and its run: the one way for every case.
 
-Apart from the commands that ask: `start` for reports; `directory`, `keys` and `policy` for changes of authority.
+Apart from the commands that ask: `start` for what is drafted; `compensate` for taking back; `directory`, `keys`,
+`policy` and `unfreeze` for changes of authority. `resume` has the run of what stands registered started again.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ class Intent(NamedTuple):
     operation: str
     document: bytes
     """The request in canonical form."""
+    follows: str = ""
+    """The operation on whose receipt it rests, where there is one."""
+    followers: tuple[Intent, ...] = ()
+    """What is signed and registered behind it, in one go."""
 
 
 class Started(NamedTuple):
@@ -77,13 +82,23 @@ def register_and_start(session: Session, intent: Intent, key: SigningKey) -> Sta
 
 
 def register(session: Session, intent: Intent, key: SigningKey) -> Started:
-    """End the tenant's first set-up where it is open, sign and register the request; its run is not started.
+    """End the tenant's first set-up where it is open, sign and register the request and what is to follow it; its run
+    is not started.
 
     Raises:
         InputRefused: the first set-up cannot end yet, since nobody could change the directory afterwards.
         Conflict: the operation id stands for another request already.
     """
     closed = _set_up_closed(session, intent.tenant)
+    operation, first = _registered(session, intent, key)
+    # What ended without an effect is followed by nothing more than it was then.
+    for behind in () if operation.state.terminal else intent.followers:
+        _registered(session, behind, key)
+    return Started(operation, first, "not started", [], closed)
+
+
+def _registered(session: Session, intent: Intent, key: SigningKey) -> tuple[Operation, bool]:
+    """The operation as it stands registered, and whether it is by this very statement."""
     unsigned = Operation(
         tenant=intent.tenant,
         operation=intent.operation,
@@ -92,10 +107,11 @@ def register(session: Session, intent: Intent, key: SigningKey) -> Started:
         requester=intent.requester,
         statement="",
         registered_at=now(),
+        follows=intent.follows,
     )
     signed = unsigned.model_copy(update={"statement": _signed(session, unsigned, key)})
     registered = session.ledger.operations.register(signed)
-    return Started(registered, registered.statement == signed.statement, "not started", [], closed)
+    return registered, registered.statement == signed.statement
 
 
 def see_running(operation: Operation) -> tuple[Run, list[str]]:

@@ -11,21 +11,14 @@ from typing import Any
 from countersign.cli.rendering import difference_lines, escaped_lines, fields, moment, quoted, visible_line
 from countersign.cli.review import Review, Version
 from countersign.cli.review_votes import CastVote
+from countersign.cli.tool_words import BUSINESS_NAMES
 from countersign.domain.decision import break_glass_needs
 from countersign.domain.differences import facts
-from countersign.domain.draft import Claim
 from countersign.domain.money import Amount
 from countersign.domain.need import Need
 from countersign.domain.proposal import ApprovalStatus, Proposal
+from countersign.domain.report import Claim
 from countersign.domain.rubric import CriterionResult
-
-BUSINESS_NAMES = {
-    "publish_report": "publish a report",
-    "change_directory": "change who may do what: persons, roles, limits, keys",
-    "change_policy": "put a policy in force",
-    "unfreeze_effects": "lift a freeze, so that what it held can happen",
-}
-"""What a tool does, in the words of those who are asked."""
 
 
 def review_text(proposal: Proposal, view: Mapping[str, Any], review: Review) -> str:
@@ -38,6 +31,7 @@ def review_text(proposal: Proposal, view: Mapping[str, Any], review: Review) -> 
         *_section("ACTION (all of it is covered by the action hash)", [fields(_action_lines(proposal), "  ")]),
         *_change_sections(view, review),
         *_section(f"DOCUMENT ({proposal.action.content_hash})", quoted(view["document"])),
+        *(line for heading, text in view.get("words", ()) for line in _section(heading.upper(), quoted(text))),
         *_section("GRADES BY THE RUBRIC", [line for one in grades for line in _grade_lines(one)]),
         *_section("CLAIMS (each recomputed on the data)", [_claim_text(claim) for claim in claims]),
         *_section("YOUR DECISION" if review.person else "WHO MAY DECIDE", _decision_lines(proposal, review)),

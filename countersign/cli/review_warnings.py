@@ -50,7 +50,11 @@ def known_names(session: Session, proposal: Proposal, persons: Iterable[str], ve
 
 def warnings(proposal: Proposal, view: Mapping[str, Any], known: Known) -> tuple[str, ...]:
     """A sentence for each thing that could deceive, naming the place."""
-    texts = {**facts(proposal.model_dump(mode="json")), **facts({"claims": view["claims"]})}
+    texts = {
+        **facts(proposal.model_dump(mode="json")),
+        **facts({"claims": view["claims"]}),
+        **dict(view.get("words", ())),
+    }
     shown = {**texts, "document": view["document"], "live": view["live"] or ""}
     return tuple(
         dict.fromkeys(

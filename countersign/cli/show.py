@@ -13,12 +13,13 @@ import typer
 
 from countersign.cli import options
 from countersign.cli.failure import failure_of
+from countersign.cli.following import link_lines, links
 from countersign.cli.rendering import document, fields, say, say_json
 from countersign.cli.review import review_of, reviewers_view
 from countersign.cli.review_text import review_text, vote_line
 from countersign.cli.review_votes import CastVote, cast_votes
 from countersign.cli.session import Session, now, opened
-from countersign.cli.standing import effect, time_left
+from countersign.cli.standing import effect, not_known, time_left
 from countersign.cli.successors import predecessors_of, successor_of
 from countersign.domain.execution import Execution
 from countersign.domain.operation import Operation
@@ -42,18 +43,19 @@ def show(
         votes = _votes(session, approval)
         failure = failure_of(session, stored)
         after, instead_of = successor_of(session, tenant, operation), predecessors_of(session, stored)
+        linked = links(session, stored)
         view = reviewers_view(session, approval) if reviewing and approval is not None else None
         facts = review_of(session, approval, view, person or "") if approval is not None and view is not None else None
     if as_json:
         say_json({
             "operation": stored.model_dump(mode="json"), "failure": failure,
-            "superseded_by": after, "supersedes": instead_of, "request": request,
+            "superseded_by": after, "supersedes": instead_of, "links": linked, "request": request,
             "approval": _approval_json(approval, votes) if approval else None,
             "execution": execution.model_dump(mode="json") if execution else None, "view": view,
             "review": facts.model_dump(mode="json") if facts else None,
         })  # fmt: skip
         return
-    others = [("superseded by", after), ("supersedes", ", ".join(instead_of))]
+    others = [("superseded by", after), ("supersedes", ", ".join(instead_of)), *link_lines(linked)]
     say(_overview(stored, others, failure, request, approval, votes, execution))
     if approval is not None and view is not None and facts is not None:
         say(review_text(approval.proposal, view, facts))
@@ -127,4 +129,5 @@ def _execution_overview(execution: Execution) -> list[tuple[str, str]]:
     return [
         ("execution", f"{execution.status.value} {execution.reason}".rstrip()),
         ("key", execution.key),
+        ("not known", not_known(execution)),
     ]

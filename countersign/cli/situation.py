@@ -5,12 +5,14 @@ Apart from the commands and from what is shown, since both need it. Whether a co
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from countersign.cases.case import Case, DraftedCase, ShownDraft, drafted_case, read_draft
 from countersign.cli.session import Session
 from countersign.domain.control import Control
+from countersign.domain.draft import DraftObject
 from countersign.domain.escalation import Escalation
-from countersign.domain.execution import Execution, ExecutionStatus
+from countersign.domain.execution import MAY_BE_THERE, Execution, ExecutionStatus
 from countersign.domain.operation import Operation
 from countersign.domain.policy import Policy
 from countersign.domain.proposal import Approval, ApprovalStatus
@@ -50,6 +52,11 @@ class RunNow(NamedTuple):
         return self.approval if waits else None
 
     @property
+    def unknown(self) -> Execution | None:
+        """The execution of which nobody knows whether it took effect."""
+        return self.execution if self.execution is not None and self.execution.status in MAY_BE_THERE else None
+
+    @property
     def on_its_way(self) -> bool:
         """Whether something may have been sent, or was."""
         return self.execution is not None and self.execution.status != ExecutionStatus.NOT_SENT
@@ -72,6 +79,21 @@ def run_now(session: Session, tenant: str, operation: str) -> RunNow:
 
 def is_drafted(session: Session, run: RunNow) -> bool:
     """Whether there are drafts in its case, with checks and a grade before the proposal."""
+    return _cases(session)[run.operation.case].drafted
+
+
+def case_of_drafts(session: Session, run: RunNow) -> DraftedCase[Any, Any]:
+    """Its case, by which its drafts are read; InputRefused where nothing is drafted in it."""
+    return drafted_case(_cases(session), run.operation)
+
+
+def shown_draft(session: Session, run: RunNow, draft: DraftObject) -> ShownDraft:
+    """One of its drafts in brief."""
+    case = case_of_drafts(session, run)
+    return case.shown(read_draft(case.form, draft))
+
+
+def _cases(session: Session) -> dict[str, Case]:
     from countersign.bootstrap import cases
 
-    return cases(session.settings, session.ledger)[run.operation.case].drafted
+    return cases(session.settings, session.ledger)

@@ -58,6 +58,25 @@ def idle_roles(change: Change, authority: Authority, moment: datetime) -> Iterat
         yield f"no policy in tenant {authority.tenant} names role {role}; the roles they name: {', '.join(named)}"
 
 
+def too_few_to_settle(persons: Mapping[str, Person], policies: Iterable[Policy], moment: datetime) -> Iterator[str]:
+    """A sentence for each role of which two may have to settle an unknown outcome, and fewer than two can.
+
+    A warning and no lack: all else goes on, and what was sent is looked up all the same.
+    """
+    named: dict[str, list[str]] = {}
+    for policy in policies:
+        if policy.settling is not None and policy.settling.two_over:
+            named.setdefault(policy.settling.role, []).append(policy.policy)
+    for role, asking in sorted(named.items()):
+        able = [one.id for one in persons.values() if one.may(role) and one.has_good_key(moment)]
+        if len(able) < 2:
+            who = f"{able[0]} alone holds" if able else "nobody holds"
+            yield (
+                f"settling by policies {', '.join(sorted(asking))} can need two of role {role}, which {who} with a good"
+                " key; until there is a second one a large unknown outcome cannot be settled"
+            )
+
+
 def _needed(policies: Iterable[Policy]) -> dict[str, int]:
     """How many different persons must act in each role."""
     needed: dict[str, int] = {}

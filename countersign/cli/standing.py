@@ -12,12 +12,13 @@ from countersign.cli.frozen import holding_tool
 from countersign.cli.rendering import moment
 from countersign.cli.session import Session
 from countersign.cli.situation import RunNow
+from countersign.cli.tool_words import EFFECT_NAMES
 from countersign.domain.administration import ADMINISTRATION
 from countersign.domain.control import Control
 from countersign.domain.decision import approvers, approving, break_glass_needs
 from countersign.domain.durations import duration
 from countersign.domain.escalation import Escalation
-from countersign.domain.execution import Execution
+from countersign.domain.execution import MAY_BE_THERE, Execution
 from countersign.domain.need import Approver, Need, Tick, ticks, unmet
 from countersign.domain.operation import Operation
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
@@ -28,7 +29,7 @@ _WORKERS = {
     State.RUNNING: "an agent worker",
     State.EXECUTING: "a gateway worker",
     State.WAITING_RETRY: "a gateway worker, which tries again",
-    State.OUTCOME_UNKNOWN: "a gateway worker, which looks it up",
+    State.OUTCOME_UNKNOWN: "a gateway worker, which looks it up; nothing is sent anew until that is known or settled",
 }
 _ENDS = {
     State.REJECTED: "people said no",
@@ -40,6 +41,7 @@ _CANCELLATIONS = {
     "superseded": "superseded: another operation of the same requester took its place",
     "newer_proposal": "cancelled: another run of the operation has proposed since",
     "cancelled_by_operator": "cancelled by a person who may end runs",
+    "nothing_to_follow": "cancelled: what it was to follow came to no effect",
 }
 
 
@@ -57,10 +59,25 @@ def waits_for(session: Session, run: RunNow, now: datetime) -> str:
     return _WORKERS.get(state, "")
 
 
+def not_known(execution: Execution | None) -> str:
+    """What is not known of an effect, and what that forbids; empty where it is known."""
+    if execution is None or execution.status not in MAY_BE_THERE:
+        return ""
+    return (
+        "whether it took effect; ask the outside system for the key, and nothing may be sent anew, under whatever key,"
+        " until that is known or settled"
+    )
+
+
 def ended_as(operation: Operation) -> str:
     """What an end means, so that none is taken for another; empty where it has not ended, or was done."""
+    from countersign.bootstrap import stops
+
+    code = operation.reason.partition(":")[0]
     if operation.state == State.CANCELLED:
-        return _CANCELLATIONS.get(operation.reason, "cancelled at the Temporal server")
+        return _CANCELLATIONS.get(code, "cancelled at the Temporal server")
+    if operation.state == State.FAILED:
+        return stops(operation.case).get(code, _ENDS[State.FAILED])
     return _ENDS.get(operation.state, "")
 
 
@@ -150,12 +167,12 @@ def broken_glass(approval: Approval) -> str:
 
 
 def effect(execution: Execution | None, approval: Approval | None) -> list[tuple[str, str]]:
-    """What was done, as a line: where something was published, or which change is in force."""
-    if execution is None or execution.receipt is None:
+    """What was done, as a line: what the outside calls it, or which change is in force."""
+    if execution is None or execution.receipt is None or approval is None:
         return []
-    if approval is not None and approval.proposal.case == ADMINISTRATION:
-        return [("in force", approval.proposal.summary)]
-    return [("published", execution.receipt.reference)]
+    proposal = approval.proposal
+    what = proposal.summary if proposal.case == ADMINISTRATION else execution.receipt.reference
+    return [(EFFECT_NAMES.get(proposal.action.tool, "executed"), what)]
 
 
 def _unfreezers(session: Session, proposal: Proposal) -> str:

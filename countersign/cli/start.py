@@ -1,4 +1,4 @@
-"""`start`: from a question and a file to a registered, signed operation and its run."""
+"""`start`: from what somebody asks to a registered, signed operation and its run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Annotated
 import typer
 
 from countersign.cli import options
-from countersign.cli.registering import Intent, Started, derived_id, register_and_start, require_asker, started_lines
+from countersign.cli.intents import INTENTS
+from countersign.cli.registering import Started, register_and_start, require_asker, started_lines
 from countersign.cli.rendering import STARTER, fields, say, say_json, warn
-from countersign.cli.request_file import Order, read_order, read_schema, request_of
+from countersign.cli.request_file import FORMS, Order, RefundOrder, read_order
 from countersign.cli.session import Session, opened, signing_key
 from countersign.cli.superseding import start_instead
-from countersign.domain.canonical import canonical_bytes
-from countersign.domain.draft import DatasetSchema, ReportRequest
-from countersign.domain.errors import DataRefused
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
+from countersign.domain.refund import REFUND
 from countersign.domain.state import State
 
 
@@ -27,10 +26,19 @@ def start(
     ] = None,
     tenant: options.OptionalTenant = None,
     requester: options.OptionalSigner = None,
+    case: Annotated[
+        str | None, typer.Option(help=f"What is asked for; default: {next(iter(FORMS))}.", metavar="|".join(FORMS))
+    ] = None,
     question: Annotated[str | None, typer.Option(help="What the report is to say.", metavar="TEXT")] = None,
     data: Annotated[str | None, typer.Option(help="The dataset: a CSV file.", metavar="FILE")] = None,
     schema: Annotated[str | None, typer.Option(help="What its columns hold (YAML or JSON).", metavar="FILE")] = None,
-    channel: Annotated[str | None, typer.Option(help="Where it is to be published.", metavar="CHANNEL")] = None,
+    order: Annotated[str | None, typer.Option(help="The order that a refund is about.", metavar="ORDER")] = None,
+    complaint: Annotated[str | None, typer.Option(help="What the customer says of it.", metavar="TEXT")] = None,
+    channel: Annotated[str | None, typer.Option(help="Where it is to happen.", metavar="CHANNEL")] = None,
+    message_channel: Annotated[
+        str | None,
+        typer.Option(help="Where the customer is told of a refund, once it is confirmed.", metavar="CHANNEL"),
+    ] = None,
     operation: options.OptionalOperation = None,
     title: Annotated[str | None, typer.Option(help="The report's title.", metavar="TEXT")] = None,
     period: Annotated[str | None, typer.Option(help="The time it is about.", metavar="TEXT")] = None,
@@ -50,62 +58,41 @@ def start(
     the run starts only once the old one has ended as superseded by it.
     """
     given = {
-        "tenant": tenant, "requester": requester, "question": question, "data": data, "schema": schema,
-        "channel": channel, "operation": operation, "title": title, "period": period, "language": language,
+        "tenant": tenant, "requester": requester, "case": case, "question": question, "data": data, "schema": schema,
+        "order": order, "complaint": complaint, "channel": channel, "message_channel": message_channel,
+        "operation": operation, "title": title, "period": period, "language": language,
     }  # fmt: skip
-    order = read_order(request_file, given)
+    asked = read_order(request_file, given)
     with opened() as session:
-        started = start_operation(session, order, key, supersedes, quiet=as_json)
+        started = start_operation(session, asked, key, supersedes, quiet=as_json)
     for line in started.warnings:
         warn(line)
     _say_started(started, as_json)
 
 
 def start_operation(
-    session: Session, order: Order, key_file: Path | None = None, supersedes: str | None = None, *, quiet: bool = False
-) -> Started:
-    """Read the data strictly, store it, sign and register the request, start the run.
+    session: Session, order: Order | RefundOrder, key_file: Path | None = None, supersedes: str | None = None, *,
+    quiet: bool = False,
+) -> Started:  # fmt: skip
+    """Make the signed request of an order, register it and what is to follow it, start the run.
 
     With `supersedes` that operation's run is ended first, by a signed command, shown unless `quiet`; see
     `superseding.start_instead`.
 
     Raises:
         NotAuthorised: whoever asks does not have the role for it; nothing was stored.
-        InputRefused: a request or an operation id that no report can be published under, or a first set-up that cannot
-            end yet.
-        DataRefused: the data is not as declared, with row, column and value.
+        InputRefused: a request or an operation id that nothing can come of, or a first set-up that cannot end yet.
+        DataRefused: the data of a report is not as declared, with row, column and value.
         Conflict: the operation id stands for another request already.
         Unavailable: no Temporal server, or one without our search attributes; the registration then stays, and the
             same start again goes on from it.
     """
-    from countersign.cases.report.case import REPORT, document_name
-
     key = signing_key(session, order.tenant, order.requester, key_file)
-    require_asker(session, order.tenant, REPORT, order.requester)
-    request = _request(session, order)
-    document = canonical_bytes(request.model_dump(mode="json", by_alias=True))
-    operation = order.operation or derived_id(REPORT, document)
-    document_name(operation)  # an id that no report can be published under is refused before anyone is asked
-    intent = Intent(order.tenant, order.requester, REPORT, operation, document)
+    require_asker(session, order.tenant, order.case, order.requester)
+    intent = INTENTS[order.case](session, order)
     if supersedes is not None:
         return start_instead(session, intent, key, supersedes, key_file, quiet=quiet)
     return register_and_start(session, intent, key)
-
-
-def _request(session: Session, order: Order) -> ReportRequest:
-    """The request on exactly the data as it lies there now: read strictly, stored, pinned by its hash."""
-    from countersign.bootstrap import evidence, load_channels
-    from countersign.cases.report.case import channel_of
-
-    request = request_of(order, read_schema(Path(order.schema_)) if order.schema_ else DatasetSchema())
-    channel_of(request.channel, order.tenant, load_channels(session.settings))
-    data = evidence(session.settings)
-    dataset = request.dataset.model_copy(update={"sha256": data.put(order.tenant, Path(order.data))})
-    try:
-        data.open(order.tenant, dataset).close()
-    except DataRefused as refused:
-        raise DataRefused(f"{order.data}: {refused.message}") from None
-    return request.model_copy(update={"dataset": dataset})
 
 
 def _say_started(started: Started, as_json: bool) -> None:
@@ -119,13 +106,17 @@ def _say_started(started: Started, as_json: bool) -> None:
         })  # fmt: skip
         return
     say(started_lines(started))
-    say(fields(_next(operation)))
+    say(fields(next_lines(operation)))
 
 
-def _next(operation: Operation) -> list[tuple[str, str]]:
+def next_lines(operation: Operation) -> list[tuple[str, str]]:
+    """What to do once it was started, as lines."""
     name = f"{operation.operation} --tenant {operation.tenant}"
     if operation.state.terminal:
         return [("next", f"{STARTER} show {name}")]
+    if operation.case == REFUND:
+        # Whether people are asked is not known before it is drafted: a small one is granted by rule, and never waits.
+        return [("next", f"{STARTER} wait {name}"), ("if people are asked", f"{STARTER} show {name} --review")]
     return [
         ("next", f"{STARTER} wait {name} --until {State.WAITING_APPROVAL}"),
         ("then", f"{STARTER} show {name} --review"),

@@ -13,12 +13,10 @@ from countersign.domain.decision import Outcome
 from countersign.domain.errors import Unavailable
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
-from countersign.domain.state import State
 from workflows import names
 
 if TYPE_CHECKING:
     from temporalio.client import Client, WorkflowHandle
-    from temporalio.common import TypedSearchAttributes
 
 SOON = timedelta(seconds=5)
 """How long a small question to the server may take."""
@@ -42,6 +40,7 @@ async def start_run(client: Client, operation: Operation) -> bool:
     from temporalio.exceptions import WorkflowAlreadyStartedError
 
     from activities.interfaces import RunOrder
+    from workflows.visibility import first_attributes
 
     await require_search_attributes(client)
     order = RunOrder(
@@ -54,7 +53,7 @@ async def start_run(client: Client, operation: Operation) -> bool:
             id=workflow_id(operation.tenant, operation.operation),
             task_queue=names.RUN_QUEUE,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            search_attributes=_attributes(operation),
+            search_attributes=first_attributes(operation.tenant, operation.case),
             rpc_timeout=ANSWER_WITHIN,
         )
     except WorkflowAlreadyStartedError:
@@ -138,12 +137,3 @@ async def _updated(handle: WorkflowHandle[object, object], message: Message) -> 
             if lost.status != RPCStatusCode.FAILED_PRECONDITION:
                 raise
     return None
-
-
-def _attributes(operation: Operation) -> TypedSearchAttributes:
-    from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
-
-    values = {names.TENANT: operation.tenant, names.CASE: operation.case, names.STATE: State.CREATED.value}
-    return TypedSearchAttributes(
-        [SearchAttributePair(SearchAttributeKey.for_keyword(name), value) for name, value in values.items()]
-    )

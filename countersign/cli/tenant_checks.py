@@ -23,9 +23,15 @@ RECENT = timedelta(days=7)
 
 
 def manned(session: Session, tenant: str) -> str:
-    """Who can act in each role that the policies in force need; NotFound where somebody lacks."""
-    authority = session.ledger.directory.authority(tenant)
-    return staffing.manned(authority.persons, authority.policies.values(), tenant, now())
+    """Who can act in each role that the policies in force need, with a note where too few can settle an outcome.
+
+    Raises:
+        NotFound: somebody lacks.
+    """
+    authority, at = session.ledger.directory.authority(tenant), now()
+    persons, policies = authority.persons, authority.policies.values()
+    held = staffing.manned(persons, policies, tenant, at)
+    return "; ".join([held, *(f"note: {one}" for one in staffing.too_few_to_settle(persons, policies, at))])
 
 
 def governed(session: Session, tenant: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
 from countersign.domain.canonical import digest
 from countersign.domain.errors import CountersignError, InputRefused
-from countersign.domain.values import Sha256, Value
+from countersign.domain.identity import PersonId, TenantId
+from countersign.domain.values import Instant, Sha256, Value, Why
 
 GENESIS = Sha256("sha256:" + "0" * 64)
 """What the first record of a tenant binds instead of a record before."""
@@ -65,6 +67,71 @@ class Checkpoint(Value):
     head: Sha256
 
 
+RESTORED = "ledger.restored"
+"""The type of the record that says from where on an earlier chain was lost."""
+
+
+class Restore(Value):
+    """A time of which a ledger knows nothing, since it was restored from a backup."""
+
+    since: Instant
+    """When the last record was written that the backup had."""
+    until: Instant
+    """When an operator said that it was restored."""
+
+
+def lost_until(restores: Iterable[Restore], registered_at: datetime) -> datetime | None:
+    """Until when something can have been done for an operation that its ledger does not know; None: surely nothing."""
+    return max((one.until for one in restores if one.until > registered_at), default=None)
+
+
+class Loss(Value):
+    """What a chain lacks behind its last record, by the checkpoint kept outside."""
+
+    kept: Annotated[int, Field(ge=1)]
+    """How many records there are."""
+    kept_head: Sha256
+    counted: Annotated[int, Field(ge=1)]
+    """How many the checkpoint counts, which are more."""
+    counted_head: Sha256
+    since: str
+    """When the last one was written that is there, as its record says."""
+
+
+class RestoreOrder(Value):
+    """What an operator signs to have a chain go on behind a loss; bound by the signature, `typ: restore+jwt`.
+
+    It names both ends of what is lost, so that it is good for no other loss.
+    """
+
+    installation: str
+    person: PersonId
+    key_id: str
+    tenant: TenantId
+    kept: Annotated[int, Field(ge=1)]
+    kept_head: Sha256
+    counted: Annotated[int, Field(ge=1)]
+    counted_head: Sha256
+    reason: Why
+    issued_at: Instant
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{16,64}$")]
+
+    def names(self, loss: Loss) -> bool:
+        """Whether this is the loss that it was signed for."""
+        mine = (self.kept, self.kept_head, self.counted, self.counted_head)
+        return mine == (loss.kept, loss.kept_head, loss.counted, loss.counted_head)
+
+
+def cut_off(count: int, checkpoint: Checkpoint) -> ChainBroken:
+    """The chain is shorter than its checkpoint says; whoever meets that learns what there is to do."""
+    return ChainBroken(
+        count + 1,
+        f"audit record {count + 1} is missing: the checkpoint counts {checkpoint.count}, and nothing is written until"
+        " they are back; was an older backup restored, and is there no newer one: .venv/bin/python starter.py audit"
+        f" accept-restored --tenant {checkpoint.tenant} --as OPERATOR --reason TEXT",
+    )
+
+
 def verify_chain(
     records: Iterable[AuditRecord], *, tenant: str, origin: str, checkpoint: Checkpoint | None
 ) -> tuple[int, Sha256]:
@@ -81,7 +148,7 @@ def verify_chain(
         if checkpoint is not None and count == checkpoint.count and head != checkpoint.head:
             raise ChainBroken(count, f"audit record {count} is not the one that the checkpoint names")
     if checkpoint is not None and count < checkpoint.count:
-        raise ChainBroken(count + 1, f"audit record {count + 1} is missing: the checkpoint counts {checkpoint.count}")
+        raise cut_off(count, checkpoint)
     return count, head
 
 

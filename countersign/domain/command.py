@@ -16,11 +16,12 @@ from countersign.domain.control import OPERATOR, Control, Takeover
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.directory import Person, Role
 from countersign.domain.identity import OperationId, PersonId, TenantId
+from countersign.domain.settlement import Finding, Unsettled, problem_with
 from countersign.domain.state import State
 from countersign.domain.values import Instant, Sha256, Value
 
 CommandKind = Literal[
-    "take_over", "amend", "grade", "propose", "release", "hand_over", "withdraw", "supersede", "cancel"
+    "take_over", "amend", "grade", "propose", "release", "hand_over", "withdraw", "supersede", "cancel", "settle"
 ]
 COMMANDS: tuple[CommandKind, ...] = get_args(CommandKind)
 """Each is also the name of the signal and update that carries it."""
@@ -28,6 +29,8 @@ ENDING: frozenset[CommandKind] = frozenset({"withdraw", "supersede", "cancel"})
 """Those that end the run."""
 CHANGES_HANDS: frozenset[CommandKind] = frozenset({"take_over", "hand_over", "release"})
 """Those by which control changes hands."""
+CONTENTS = ("draft_version", "content", "to", "successor", "key", "finding", "reference")
+"""All that a command can say beside its name."""
 
 
 class Command(Value):
@@ -40,8 +43,8 @@ class Command(Value):
     operation: OperationId
     command: CommandKind
     control_version: Annotated[int, Field(ge=1, le=1_000_000)]
-    """The version of control that the signer saw; a command of another one does nothing. Only what ends the run is good
-    whoever is in control by then: an end is not to be missed because hands changed."""
+    """The version of control that the signer saw; a command of another one does nothing. Only what ends the run, and
+    what says something of the outside, is good whoever is in control by then: neither is to be missed for that."""
     draft_version: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """amend: the version that the new one is made from; grade, propose, release: the version that is meant, exactly.
     0 where the case has no draft, and for all other commands."""
@@ -52,7 +55,14 @@ class Command(Value):
     """hand_over: who is to be in control."""
     successor: OperationId | Literal[""] = ""
     """supersede: the operation that takes this one's place."""
+    key: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """settle: the idempotency key of the effect whose outcome is unknown."""
+    finding: Finding | Literal[""] = ""
+    """settle: what became of it, as the signer found outside."""
+    reference: Annotated[str, Field(pattern=r"^[\x21-\x7e]{0,500}$")] = ""
+    """settle: what the outside calls the effect; empty where it was not executed."""
     comment_hash: Sha256 | Literal[""] = ""
+    """settle: the evidence, which it cannot do without."""
     issued_at: Instant
     expires_at: Instant
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{16,64}$")]
@@ -96,6 +106,8 @@ class Situation(NamedTuple):
     """What is wrong with the content, in a sentence; empty if nothing."""
     now: datetime
     """When the server recorded it, or the run took it in."""
+    unsettled: Unsettled | None = None
+    """The effect whose outcome is not known, where there is one."""
 
 
 _Refusal = tuple[Ruling, str]
@@ -124,7 +136,7 @@ def _gone(signer: Person) -> _Refusal | None:
 
 def _wrong_content(command: Command, situation: Situation) -> _Refusal | None:
     """A command says all that it needs, and nothing that another one would mean."""
-    said = {name for name in ("draft_version", "content", "to", "successor") if getattr(command, name)}
+    said = {name for name in CONTENTS if getattr(command, name)}
     strange = sorted(said - _SAYS.get(command.command, frozenset()))
     if strange:
         return Ruling.CONTENT_REFUSED, f"{command.command} says nothing of {', '.join(strange)}; leave it out"
@@ -241,6 +253,25 @@ def _cancel(_: Command, signer: Person, situation: Situation) -> _Refusal | None
     return _on_its_way(situation)
 
 
+def _settle(command: Command, signer: Person, situation: Situation) -> _Refusal | None:
+    unsettled = situation.unsettled
+    if unsettled is None or unsettled.key != command.key:
+        return Ruling.NOTHING_UNKNOWN, "" if unsettled is None else f"the key of what is unknown is {unsettled.key}"
+    if unsettled.busy:
+        return Ruling.BEING_LOOKED_UP, ""
+    role = unsettled.settling.role if unsettled.settling is not None else None
+    if role is None or not signer.may(role):
+        nobody = unsettled.unreadable or "the policy that it was proposed by lets nobody"
+        allowed = f"the role {role} is needed" if role is not None else nobody
+        return Ruling.ROLE_MISSING, f"settling an outcome: {allowed}"
+    if signer.id == situation.requester or signer.id in unsettled.authors:
+        return Ruling.NOT_INDEPENDENT, ""
+    if not command.comment_hash:
+        return Ruling.REASON_MISSING, "what was found outside has to be said; give the evidence"
+    problem = problem_with(command.finding, command.reference)
+    return (Ruling.CONTENT_REFUSED, problem) if problem else None
+
+
 _SAYS: Mapping[CommandKind, frozenset[str]] = {
     "amend": frozenset({"draft_version", "content"}),
     "grade": frozenset({"draft_version"}),
@@ -248,8 +279,9 @@ _SAYS: Mapping[CommandKind, frozenset[str]] = {
     "release": frozenset({"draft_version"}),
     "hand_over": frozenset({"to"}),
     "supersede": frozenset({"successor"}),
+    "settle": frozenset({"key", "finding", "reference"}),
 }
-"""What a command says beside its name."""
+"""What each of them says."""
 
 _RULES: Mapping[CommandKind, Callable[[Command, Person, Situation], _Refusal | None]] = {
     "take_over": _take_over,
@@ -261,4 +293,5 @@ _RULES: Mapping[CommandKind, Callable[[Command, Person, Situation], _Refusal | N
     "withdraw": _withdraw,
     "supersede": _supersede,
     "cancel": _cancel,
+    "settle": _settle,
 }

@@ -80,6 +80,9 @@ class Ruling(StrEnum):
     RECEIVER_REFUSED = "receiver_refused"
     SUCCESSOR_REFUSED = "successor_refused"
     CONTENT_REFUSED = "content_refused"
+    NOTHING_UNKNOWN = "nothing_unknown"
+    BEING_LOOKED_UP = "being_looked_up"
+    NOT_INDEPENDENT = "not_independent"
 
 
 MEANING: dict[Ruling, str] = {
@@ -115,6 +118,9 @@ MEANING: dict[Ruling, str] = {
     Ruling.RECEIVER_REFUSED: "that person cannot be handed control",
     Ruling.SUCCESSOR_REFUSED: "that operation cannot take this one's place",
     Ruling.CONTENT_REFUSED: "what was signed does not fit; nothing was changed",
+    Ruling.NOTHING_UNKNOWN: "no effect of that key has an unknown outcome; nothing was changed",
+    Ruling.BEING_LOOKED_UP: "the gateway is asking the outside system at this moment; send it again in a minute",
+    Ruling.NOT_INDEPENDENT: "whoever asked for the action or made it cannot settle what became of it; others must",
 }
 
 ENDS_AS: Mapping[StatementKind, ApprovalStatus] = {

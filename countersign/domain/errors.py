@@ -96,6 +96,12 @@ class Frozen(CountersignError):
     code = "FROZEN"
 
 
+class NotYet(CountersignError):
+    """What was sent before for the same operation may still take effect; nothing was sent, and it is tried again."""
+
+    code = "NOT_YET"
+
+
 class ControlChanged(Conflict):
     """Control has changed hands since; whatever was begun before that does nothing any more (G29)."""
 

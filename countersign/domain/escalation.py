@@ -81,11 +81,15 @@ SUGGESTED: Mapping[Reason, str] = {
     Reason.POLICY_CONFLICT: "compare the request with the policy; take the run over and change the action, or end it",
     Reason.PERMISSION_DENIED: "look at who asked and at their roles; have the roles or the request changed",
     Reason.SENSITIVE_DATA: "look at what the draft would disclose; take the run over and amend it, or end it",
-    Reason.TOOL_OUTCOME_UNKNOWN: "ask the outside system by the idempotency key; nothing is sent again meanwhile",
+    Reason.TOOL_OUTCOME_UNKNOWN: (
+        "ask the outside system by the idempotency key, and settle what you find there; nothing is sent anew meanwhile"
+    ),
     Reason.LOW_CONFIDENCE: "read the findings of checks and grader; take the run over and amend the draft, or end it",
     Reason.PROMPT_INJECTION_SUSPECTED: "find the text in draft or data that gives orders; then amend, or end the run",
     Reason.BUDGET_EXCEEDED: "ask a narrower question, or take the run over; the agent gets no more calls for it",
-    Reason.REPEATED_TOOL_FAILURE: "look at the model service or the data; take the run over, or end it",
+    Reason.REPEATED_TOOL_FAILURE: (
+        "look at what failed or refused: model service, data or outside system; take the run over, or end it"
+    ),
     Reason.APPROVAL_TIMEOUT: "find out why nobody decided; take the run over and propose again, or end it",
 }
 """What a person is told to do first."""
@@ -106,6 +110,10 @@ _REASONS: Mapping[str, Reason] = {
     "model_refused": Reason.REPEATED_TOOL_FAILURE,
     "step_failed": Reason.REPEATED_TOOL_FAILURE,
     "voided_too_often": Reason.REPEATED_TOOL_FAILURE,
+    "outside_refused": Reason.REPEATED_TOOL_FAILURE,
+    "facts_refused": Reason.REPEATED_TOOL_FAILURE,
+    "facts_unreadable": Reason.REPEATED_TOOL_FAILURE,
+    "facts_unsteady": Reason.REPEATED_TOOL_FAILURE,
     "undecided_at_deadline": Reason.APPROVAL_TIMEOUT,
     "outcome_unknown": Reason.TOOL_OUTCOME_UNKNOWN,
     "lease_over": Reason.APPROVAL_TIMEOUT,

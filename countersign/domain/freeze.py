@@ -11,11 +11,9 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from countersign.domain.identity import PersonId, TenantId
-from countersign.domain.values import Instant, Value
+from countersign.domain.values import Instant, Value, Why
 
 Tool = Annotated[str, Field(max_length=100)]
-MAX_WHY = 500
-Why = Annotated[str, Field(min_length=1, max_length=MAX_WHY)]
 
 
 class FreezeOrder(Value):

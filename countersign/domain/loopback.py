@@ -31,7 +31,7 @@ def require_loopback(temporal: str, ledger_url: str, channels: Mapping[str, Chan
     hosts: dict[str, list[str]] = {"TEMPORAL_ADDRESS": [_host(f"//{temporal}")]}
     if not ledger_url.startswith("sqlite:"):
         hosts["DATABASE_URL"] = list(_database_hosts(ledger_url))
-    hosts |= {f"channel {name}": [_host(config.url)] for name, config in channels.items() if config.kind == "http"}
+    hosts |= {f"channel {name}": [_host(url) for url in config.urls] for name, config in channels.items()}
     elsewhere = [f"{part} ({', '.join(found)})" for part, found in hosts.items() if not all(map(is_loopback, found))]
     if elsewhere:
         raise ConfigurationRefused(

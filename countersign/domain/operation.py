@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -39,3 +39,5 @@ class Operation(Value):
     reason: str = ""
     """Reason code and sentence of the state, where it has one."""
     registered_at: Instant
+    follows: OperationId | Literal[""] = ""
+    """The operation on whose receipt it rests: what it compensates, or tells of; empty for all others."""

@@ -9,18 +9,19 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from countersign.domain.action import Action, FactName
 from countersign.domain.canonical import digest
 from countersign.domain.control import Takeover
 from countersign.domain.directory import REQUESTER, Role
 from countersign.domain.durations import Duration, duration
-from countersign.domain.errors import InputRefused
+from countersign.domain.errors import Conflict, InputRefused
 from countersign.domain.escalation import Reason, Route
 from countersign.domain.identity import Name
 from countersign.domain.money import WrittenAmount
 from countersign.domain.need import Need
+from countersign.domain.settlement import Settling
 from countersign.domain.values import Value
 
 BY_RULE_EXECUTE_WITHIN = timedelta(hours=1)
@@ -163,7 +164,9 @@ class Policy(Value):
     terms: Terms = Terms()
     takeover: Annotated[Takeover | None, Field(exclude_if=operator.not_)] = None
     """Who may take a run over from the agent; nothing: nobody. Not written down where it is nothing, nor are
-    `escalations`, so that policies from before there were any keep their labels."""
+    `settling` and `escalations`, so that policies from before there were any keep their labels."""
+    settling: Annotated[Settling | None, Field(exclude_if=operator.not_)] = None
+    """Who may say what became of an effect whose outcome stays unknown; nothing: nobody, it is only looked up."""
     escalations: dict[Annotated[Reason, Field(strict=False)], Route] = Field(
         default_factory=dict, exclude_if=operator.not_
     )
@@ -195,6 +198,22 @@ class Policy(Value):
         """All windows that its rules look at, each once."""
         found = (rule.amount.window for rule in self.rules if rule.amount is not None)
         return tuple(dict.fromkeys(window for window in found if window is not None))
+
+
+def kept_under(label: str) -> str:
+    """The hash under which a policy with this label is kept."""
+    return label.rpartition("@")[2]
+
+
+def read_pinned(label: str, kept: bytes) -> Policy:
+    """The policy of that label, read from what is kept under its hash; Conflict where that is another one, or none."""
+    try:
+        policy = Policy.model_validate_json(kept)
+    except ValidationError:
+        raise Conflict(f"what is kept of policy {label[:120]} is no policy; restore a backup") from None
+    if policy.label() != label:
+        raise Conflict(f"what is kept of policy {label[:120]} is policy {policy.label()}; restore a backup")
+    return policy
 
 
 class Answer(StrEnum):

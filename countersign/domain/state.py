@@ -77,6 +77,9 @@ _TURNED: dict[Event, State] = {
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.CREATED, Event.STARTED): State.RUNNING,
+    # A run that is begun again: the operation's effect is there, or may be, and is never asked for anew.
+    (State.CREATED, Event.EXECUTED): State.SUCCEEDED,
+    (State.CREATED, Event.OUTCOME_UNKNOWN): State.OUTCOME_UNKNOWN,
     (State.CREATED, Event.GAVE_UP): State.FAILED,
     (State.CREATED, Event.CANCELLED): State.CANCELLED,
     (State.RUNNING, Event.PROPOSED): State.WAITING_APPROVAL,
@@ -97,6 +100,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.WAITING_RETRY, Event.RETRY): State.EXECUTING,
     (State.OUTCOME_UNKNOWN, Event.EXECUTED): State.SUCCEEDED,
     (State.OUTCOME_UNKNOWN, Event.NOT_SENT): State.WAITING_RETRY,
+    (State.OUTCOME_UNKNOWN, Event.VOIDED): State.RUNNING,
     **{
         (state, event): then
         for state in (

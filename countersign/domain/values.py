@@ -26,6 +26,10 @@ Instant = Annotated[datetime, AfterValidator(_utc)]
 Sha256 = NewType("Sha256", Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")])
 """`sha256:` and 64 lower-case hex digits; a model refuses any other text."""
 
+MAX_WHY = 500
+Why = Annotated[str, Field(min_length=1, max_length=MAX_WHY)]
+"""Why somebody wants what they sign: for a single act, such as a freeze, that has nothing else to speak for it."""
+
 
 def first_problem(error: ValidationError) -> str:
     """The first thing that is wrong with a value, as `place: what`; never the value, which may be secret or huge."""

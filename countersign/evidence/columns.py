@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from countersign.domain.draft import ColumnSchema, DatasetSchema, NumberFormat
 from countersign.domain.errors import DataRefused
+from countersign.domain.report import ColumnSchema, DatasetSchema, NumberFormat
 from countersign.evidence.formats import (
     ISO_DATE,
     LEADING_ZERO,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import duckdb
 
-from countersign.domain.draft import DatasetSchema
 from countersign.domain.errors import DataRefused, EvidenceContradictsItself
+from countersign.domain.report import DatasetSchema
 from countersign.evidence.answers import Row, Value, exact_text
 from countersign.evidence.columns import Column
 from countersign.evidence.faults import place_of

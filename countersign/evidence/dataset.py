@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 
-from countersign.domain.draft import DatasetSchema
 from countersign.domain.errors import QueryRefused, Unavailable
+from countersign.domain.report import DatasetSchema
 from countersign.evidence.answers import Limits, Row, answer, exact_text, first_line, kind_of
 from countersign.evidence.columns import Column
 from countersign.evidence.description import describe_table, money_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from countersign.domain.draft import NumberFormat
+from countersign.domain.report import NumberFormat
 
 MAX_DIGITS = 38
 """DuckDB's DECIMAL holds this many digits; longer numbers are refused, never rounded."""

@@ -15,8 +15,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from countersign.domain.draft import DatasetSchema
 from countersign.domain.errors import DataRefused
+from countersign.domain.report import DatasetSchema
 from countersign.evidence.quotes import unify_line_ends
 from countersign.evidence.records import MAX_RECORD, Shape, broken_record, check_line_ends
 from countersign.evidence.store import changed

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import duckdb
 
-from countersign.domain.draft import DatasetSchema, NumberFormat
 from countersign.domain.errors import DataRefused
+from countersign.domain.report import DatasetSchema, NumberFormat
 from countersign.evidence import faults
 from countersign.evidence.answers import first_line
 from countersign.evidence.columns import Column, check_schema, count_facts, decide, too_long

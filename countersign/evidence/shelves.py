@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from countersign.domain.draft import DatasetRef
 from countersign.domain.identity import checked_name
+from countersign.domain.report import DatasetRef
 from countersign.domain.values import Sha256
 from countersign.evidence.dataset import Dataset
 from countersign.evidence.results import DatasetDescription, QueryResult, SingleValue

@@ -15,18 +15,19 @@ from countersign.domain.administration import SIDE_EFFECT, Change
 from countersign.domain.errors import InputRefused
 from countersign.domain.execution import Receipt
 from countersign.domain.values import Sha256
-from countersign.gateway.channels import Refused
+from countersign.gateway.channels import Check, Refused, always
 from countersign.ports import Clock, Directory
 
 _CHANGE: TypeAdapter[Change] = TypeAdapter(Change)
 
 
 class AuthorityChannel:
-    """Applies one action's change to its tenant's directory, policies or freezes; fulfils `channels.Channel`."""
+    """Applies one action's change to its tenant's directory, policies or freezes; fulfils `channels.Outlet`."""
 
     name = "authority"
     side_effect = SIDE_EFFECT
     keys_kept = None
+    lands_within = timedelta(0)
     time_limit = timedelta(seconds=5)
     """Nominal: the ledger makes a change once per key, so two attempts at once do no harm."""
 
@@ -35,13 +36,14 @@ class AuthorityChannel:
         self._action = action
         self._clock = clock
 
-    def send(self, key: str, name: str, document: bytes, content_hash: Sha256) -> Receipt:
+    def send(self, key: str, name: str, document: bytes, content_hash: Sha256, check: Check = always) -> Receipt:
         """Make the change that the approved bytes state.
 
         Raises:
             Drifted: what it changes is no longer what was approved; nothing was changed.
             Refused: it would have a problem by now, such as locking everybody out.
         """
+        check()
         try:
             self._directory.apply(self._action.tenant, _CHANGE.validate_json(document), self._action, self._clock())
         except InputRefused as refused:

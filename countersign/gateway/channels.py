@@ -6,16 +6,26 @@ file.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Protocol
 
+from countersign.domain.channel import Takes
 from countersign.domain.errors import CountersignError
 from countersign.domain.execution import Receipt
 from countersign.domain.values import Sha256
 
+Check = Callable[[], None]
+"""Raises NotSent where the right to send has ended."""
 
-class Channel(Protocol):
-    """One way out. Every call is bounded in time, and one key has at most one effect, however often it is sent."""
+
+def always() -> None:
+    """The check of a call that may go out at any time."""
+
+
+class Outlet(Protocol):
+    """By what one call goes out, and is looked up. Every call is bounded in time, and one key has at most one effect,
+    however often it is sent."""
 
     @property
     def name(self) -> str:
@@ -37,8 +47,15 @@ class Channel(Protocol):
         """How long the outside remembers a key; None: for ever (G35)."""
         ...
 
-    def send(self, key: str, name: str, document: bytes, content_hash: Sha256) -> Receipt:
+    @property
+    def lands_within(self) -> timedelta:
+        """How long after a call what it sent may still take effect outside, however it was answered or given up."""
+        ...
+
+    def send(self, key: str, name: str, document: bytes, content_hash: Sha256, check: Check = always) -> Receipt:
         """Publish `document` as `name` under the idempotency key, or return the receipt of the same key's publication.
+
+        `check` is called right before anything can take effect; what it raises ends the call, with nothing sent.
 
         Raises:
             NotSent, Refused, OutcomeUnknown: see there; nothing else leaves a channel.
@@ -46,7 +63,28 @@ class Channel(Protocol):
         ...
 
     def look_up(self, key: str) -> Receipt | None:
-        """What the outside holds under the key; None only where it surely holds nothing; OutcomeUnknown otherwise."""
+        """What the outside holds under the key; None only where it surely holds nothing; OutcomeUnknown otherwise.
+
+        What was taken back since is held still: the key was used.
+        """
+        ...
+
+
+class Channel(Outlet, Protocol):
+    """A way out that a tenant is given, for whatever goes out by it."""
+
+    @property
+    def takes(self) -> Takes:
+        """What can go out by it; the gateway sends nothing else there."""
+        ...
+
+    def held(self) -> Iterable[Receipt] | None:
+        """All that the outside holds under keys of ours; None where it cannot be listed; OutcomeUnknown otherwise."""
+        ...
+
+    def reversing(self) -> Channel | None:
+        """The way by which its effects are taken back, a channel of the same name with keys of its own; None where they
+        cannot be. Its documents are those of `compensation.reversal_document`."""
         ...
 
 

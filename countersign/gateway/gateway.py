@@ -1,14 +1,14 @@
-"""The gateway's flow: verify the grant, claim the sole right to send, look up or send, record what became of it.
+"""The gateway's flow: verify the grant, claim the sole right to send, and have the claim acted on.
 
 The order of the ledger's records is what makes it safe to be killed anywhere: the intent is recorded before the first
-byte leaves, so whoever comes next knows that something may have happened and looks it up under the same key.
+byte leaves, so whoever comes next knows that something may have happened and looks it up under the same key. Where the
+ledger itself was restored from a backup, it is looked up before anything else: what was sent may lie in the lost time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import Literal, TypeVar
+from datetime import timedelta
 
 from pydantic import JsonValue, ValidationError
 
@@ -20,24 +20,33 @@ from countersign.domain.errors import (
     InputRefused,
     NotAuthorised,
     NotFound,
+    NotYet,
     Unavailable,
 )
-from countersign.domain.execution import EffectResult, Execution, ExecutionStatus, Receipt
-from countersign.domain.freeze import holding
+from countersign.domain.execution import (
+    FROZEN,
+    MAY_BE_THERE,
+    MAY_STILL_LAND,
+    EffectResult,
+    Execution,
+    ExecutionStatus,
+)
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
-from countersign.gateway.channels import Channel, NotSent, OutcomeUnknown, Refused
+from countersign.domain.values import Sha256
+from countersign.gateway.acting import Acting, Step, result
+from countersign.gateway.channels import Channel, ChannelFailure
+from countersign.gateway.earlier import Earlier
+from countersign.gateway.gathering import Gathering
 from countersign.gateway.grant import Grant, Grants, check_binding
-from countersign.gateway.refusals import Ended, is_alarming
-from countersign.gateway.tools import Call, Tools, changes_authority, check_words
+from countersign.gateway.looking import Looking
+from countersign.gateway.refusals import Ended, is_alarming, line
+from countersign.gateway.settling import Settlements
+from countersign.gateway.tool import Call
+from countersign.gateway.tools import Tools, check_words
 from countersign.ports import Clock, Ledger
 
-Outcome = TypeVar("Outcome")
-Step = Literal["claimed", "sent", "recorded"]
 CLAIM_MARGIN = timedelta(seconds=5)
 """What a claim is held for beyond a look-up and a send at their limits: the time for recording the outcome."""
-
-
-_OPEN = (ExecutionStatus.INTENDED, ExecutionStatus.UNKNOWN)
 
 
 def _no_watch(step: Step) -> None:
@@ -68,10 +77,14 @@ class Gateway:
             on_step: told after each step that has happened, so that an operator's probe or a test can act between them.
         """
         self._ledger = ledger
-        self._tools = Tools(channels, ledger.directory, verify_evidence, clock)
+        self._tools = Tools(channels, ledger, verify_evidence, clock)
         self._grants = Grants(
             ledger, self._tools, installation=installation, environment=environment, unsigned=unsigned
         )
+        self._gathering = Gathering(ledger, self._tools.reach, installation)
+        looking, settlements = Looking(ledger, clock), Settlements(ledger, self._grants.pinned, installation)
+        self._acting = Acting(ledger, looking, settlements, clock, on_step)
+        self._earlier = Earlier(ledger, self._tools, looking, settlements, clock)
         self._clock = clock
         self._on_step = on_step
 
@@ -85,11 +98,16 @@ class Gateway:
         return self._answer(tenant, approval_id, self._execute)
 
     def reconcile(self, tenant: str, approval_id: str) -> EffectResult:
-        """Look up what became of an unknown outcome and record it; sends nothing, whatever it finds.
+        """Look up what became of an unknown outcome, hear what people settled, and record it; sends nothing.
 
-        It needs no grant: a grant that has expired since does not change what lies outside.
+        It needs no grant: a grant that has expired since does not change what lies outside. After a restore the answer
+        is voided where there is none, and surely nothing was sent: then people can be asked.
         """
         return self._answer(tenant, approval_id, self._reconcile)
+
+    def gather(self, tenant: str, operation: str) -> Sha256:
+        """Read what an operation rests on outside, and keep it as its facts; see `Gathering.gather`."""
+        return self._gathering.gather(tenant, operation)
 
     def _answer(self, tenant: str, approval_id: str, do: Callable[[Approval], EffectResult]) -> EffectResult:
         approval = None
@@ -99,7 +117,7 @@ class Gateway:
             return do(approval)
         except Frozen as held:
             # The ledger has recorded it with the claim that it refused; the run waits, and tries again.
-            return EffectResult(status=ExecutionStatus.NOT_SENT, reason=f"frozen: {held.message}")
+            return EffectResult(status=ExecutionStatus.NOT_SENT, reason=f"{FROZEN}: {held.message}")
         except NotAuthorised as refusal:
             self._record(tenant, approval_id, approval, refusal)
             return _refused(refusal) if approval is None else self._standing(approval, refusal)
@@ -107,14 +125,88 @@ class Gateway:
     def _execute(self, approval: Approval) -> EffectResult:
         stored = self._stored(approval)
         if stored is not None and stored.status == ExecutionStatus.EXECUTED:
-            return _result(stored)
-        return self._claim_and_act(approval, self._grants.verify(approval, self._clock()))
+            return result(stored)
+        found = self._lost(approval, stored)
+        if found is not None:
+            return found
+        try:
+            return self._verified(approval)
+        except ChannelFailure as unread:
+            return self._unread(approval, stored, unread)
+        except Drifted:
+            landed = self._landed(approval, stored)
+            if landed is not None:
+                return landed
+            raise
+
+    def _verified(self, approval: Approval) -> EffectResult:
+        """Act on a grant that holds, once it is sure that nothing of the operation's other actions has taken effect."""
+        grant = self._grants.verify(approval, self._clock())
+        found = self._earlier.found(approval.proposal)
+        if found is not None:
+            return found
+        try:
+            return self._claim_and_act(approval, grant)
+        except NotYet as wait:
+            return self._held(approval, f"{MAY_STILL_LAND}: {wait.message}")
+
+    def _landed(self, approval: Approval, stored: Execution | None) -> EffectResult | None:
+        """What was sent and not found has come to, where it may itself be why the grant no longer holds."""
+        if stored is None or stored.may_land_until is None or stored.status != ExecutionStatus.NOT_SENT:
+            return None
+        return self._there(approval)
+
+    def _there(self, approval: Approval) -> EffectResult | None:
+        """What lies outside of a granted action, or may; nothing where surely nothing is there."""
+        if approval.status != ApprovalStatus.GRANTED:
+            return None
+        found = self._claim_and_act(approval, None)
+        return None if found.status == ExecutionStatus.NOT_SENT else found
+
+    def _lost(self, approval: Approval, stored: Execution | None) -> EffectResult | None:
+        """What an effect has come to of which a restored ledger may know nothing; nothing where surely none is there.
+
+        Before the grant is looked at: such an effect is itself a change of what the grant rests on.
+        """
+        knows = stored is not None and stored.status in MAY_BE_THERE
+        if knows or not self._ledger.audit.restores(approval.proposal.tenant):
+            return None
+        return self._there(approval)
+
+    def _unread(self, approval: Approval, stored: Execution | None, failure: ChannelFailure) -> EffectResult:
+        """What the action rests on cannot be read outside: nothing was sent, and it is tried again."""
+        if stored is not None and stored.status in MAY_BE_THERE:
+            return EffectResult(status=ExecutionStatus.UNKNOWN, reason=failure.line())
+        return self._held(approval, failure.line())
+
+    def _held(self, approval: Approval, reason: str) -> EffectResult:
+        """Record that it waits."""
+        proposal = approval.proposal
+        detail: dict[str, JsonValue] = {
+            "approval_id": proposal.approval_id, "action_hash": proposal.action_hash, "reason": reason,
+        }  # fmt: skip
+        self._ledger.audit.append(
+            proposal.tenant, "effect.held", proposal.operation, "gateway", detail, self._clock()
+        )  # fmt: skip
+        return EffectResult(status=ExecutionStatus.NOT_SENT, reason=reason)
 
     def _reconcile(self, approval: Approval) -> EffectResult:
         stored = self._stored(approval)
-        if stored is None:
-            return EffectResult(status=ExecutionStatus.NOT_SENT, reason="never_sent: nothing was ever sent")
-        return self._claim_and_act(approval, None) if stored.status in _OPEN else _result(stored)
+        if stored is not None and stored.status == ExecutionStatus.EXECUTED:
+            return result(stored)
+        is_intended = stored is not None and stored.status == ExecutionStatus.INTENDED
+        if approval.status != ApprovalStatus.GRANTED and not is_intended:
+            lapsed = self._earlier.lapsed(approval.proposal)
+            if lapsed is not None:
+                return lapsed
+        if stored is not None and stored.status in MAY_BE_THERE:
+            return self._claim_and_act(approval, None)
+        found = self._lost(approval, stored) or self._landed(approval, stored)
+        found = found or self._earlier.found(approval.proposal)
+        if found is not None:
+            return found
+        never = EffectResult(status=ExecutionStatus.NOT_SENT, reason="never_sent: nothing was ever sent")
+        return never if stored is None else result(stored)
 
     def _approval(self, tenant: str, approval_id: str) -> Approval:
         try:
@@ -131,7 +223,7 @@ class Gateway:
         """Write a refusal down, and raise the alarm where no honest course leads to it."""
         operation = approval.proposal.operation if approval is not None else ""
         self._ledger.executions.refused(
-            tenant, operation, approval_id, _line(refusal), self._clock(), alarm=is_alarming(refusal)
+            tenant, operation, approval_id, line(refusal), self._clock(), alarm=is_alarming(refusal)
         )
 
     def _standing(self, approval: Approval, refusal: NotAuthorised) -> EffectResult:
@@ -140,11 +232,11 @@ class Gateway:
         status = self._void(proposal, refusal) if isinstance(refusal, Drifted) else approval.status
         earlier = self._ledger.executions.get(proposal.tenant, proposal.operation)
         if earlier is not None and earlier.approval_id == proposal.approval_id:
-            if earlier.status in _OPEN:
-                return EffectResult(status=ExecutionStatus.UNKNOWN, reason=_line(refusal))
+            if earlier.status in MAY_BE_THERE:
+                return EffectResult(status=ExecutionStatus.UNKNOWN, reason=line(refusal))
             if isinstance(refusal, Drifted) and earlier.status == ExecutionStatus.EXECUTED:
                 # Another attempt was through before this one found that something had changed.
-                return _result(earlier)
+                return result(earlier)
         return _refused(refusal, voided=status == ApprovalStatus.VOIDED and not is_alarming(refusal))
 
     def _void(self, proposal: Proposal, drift: Drifted) -> ApprovalStatus:
@@ -155,15 +247,16 @@ class Gateway:
 
     def _stored(self, approval: Approval) -> Execution | None:
         """This very action's execution, if there is one."""
-        execution = self._ledger.executions.get(approval.proposal.tenant, approval.proposal.operation)
-        return execution if execution and execution.key == approval.proposal.action.idempotency_key() else None
+        proposal = approval.proposal
+        known = self._ledger.executions.of_operation(proposal.tenant, proposal.operation)
+        return next((one for one in known if one.key == proposal.action.idempotency_key()), None)
 
-    def _claim(self, approval: Approval, call: Call) -> tuple[Execution, bool]:
+    def _claim(self, approval: Approval, call: Call, *, to_send: bool) -> tuple[Execution, bool]:
         """The execution, and whether the right to act on it is ours."""
         now = self._clock()
         until = now + 2 * call.channel.time_limit + CLAIM_MARGIN
         try:
-            execution = self._ledger.executions.claim(approval, call.key, now, until)
+            execution = self._ledger.executions.claim(approval, call.key, now, until, to_send=to_send)
         except ControlChanged as changed:
             raise Ended("control_changed", changed.message) from None
         except Conflict as conflict:
@@ -183,12 +276,12 @@ class Gateway:
         call = self._tools.call(approval.proposal.action)
         if grant is not None:
             check_words(approval.proposal, call)
-        execution, is_ours = self._claim(approval, call)
+        execution, is_ours = self._claim(approval, call, to_send=grant is not None)
         if not is_ours:
-            return _result(execution)
+            return result(execution)
         if grant is not None and grant.by_breaking_glass:
             self._record_broken_glass(execution)
-        return self._act(approval, call, execution, grant.document if grant is not None else None)
+        return self._acting.act(approval, call, execution, grant.document if grant is not None else None)
 
     def _record_broken_glass(self, execution: Execution) -> None:
         """Before anything is sent, so that no emergency can lack its record (G11, G45)."""
@@ -199,105 +292,6 @@ class Gateway:
         now, names = self._clock(), (execution.operation, "gateway")
         self._ledger.audit.append(execution.tenant, "break_glass.executing", *names, detail, now)
 
-    def _act(self, approval: Approval, call: Call, execution: Execution, document: bytes | None) -> EffectResult:
-        """Look up what an earlier attempt may have done, else send `document` if there is one; record the outcome."""
-        executions = self._ledger.executions
-        try:
-            receipt = self._earlier(approval, call, execution)
-            if receipt is None:
-                if document is not None and not _surely_not_sent(execution):
-                    self._check_repeat(approval.proposal)
-                receipt = self._send(approval, call, document)
-        except (NotSent, Refused) as failure:
-            result = self._recorded(executions.not_sent, execution, failure.line())
-            is_final = isinstance(failure, Refused) and result.status == ExecutionStatus.NOT_SENT
-            return EffectResult(status=None, reason=failure.line()) if is_final else result
-        except OutcomeUnknown as failure:
-            return self._recorded(executions.unknown, execution, failure.line())
-        except Drifted as drift:
-            self._recorded(executions.not_sent, execution, _line(drift))
-            raise
-        return self._recorded(executions.finish, execution, receipt)
-
-    def _earlier(self, approval: Approval, call: Call, execution: Execution) -> Receipt | None:
-        """What an earlier attempt has left outside; None where surely nothing is there (G36)."""
-        if _surely_not_sent(execution):
-            return None
-        receipt = call.channel.look_up(call.key)
-        if receipt is not None:
-            return _checked(receipt, approval, call)
-        kept = call.channel.keys_kept
-        if kept is not None and self._clock() - _earliest_send(approval) >= kept:
-            raise OutcomeUnknown(
-                "key_forgotten", f"the outside keeps keys for {kept} only, so a person must look there"
-            )
-        return None
-
-    def _check_repeat(self, proposal: Proposal) -> None:
-        """Refuse to send again what was found not to be there, where a first sending would not be let through now.
-
-        What may be on its way is claimed whatever holds effects by then, so that it is looked up.
-        """
-        action = proposal.action
-        freezes = self._ledger.freezes.of_tenant(proposal.tenant)
-        freeze = holding(freezes, action.tool, changes_authority=changes_authority(action))
-        if freeze is not None:
-            raise NotSent("frozen", f"freeze {freeze.number} holds it; it is not there, and not sent again meanwhile")
-        version = self._ledger.controls.standing(proposal.tenant, proposal.operation).control.version
-        if version != proposal.control_version:
-            raise NotSent("control_changed", f"control has version {version} by now; it is not there, nor sent again")
-
-    def _send(self, approval: Approval, call: Call, document: bytes | None) -> Receipt:
-        if document is None:
-            raise NotSent("not_there", "the outside surely holds nothing under the key; it may be sent again")
-        content_hash = approval.proposal.action.content_hash
-        receipt = call.channel.send(call.key, call.name, document, content_hash)
-        self._on_step("sent")
-        return _checked(receipt, approval, call)
-
-    def _recorded(
-        self, record: Callable[[Execution, Outcome, datetime], Execution], execution: Execution, outcome: Outcome
-    ) -> EffectResult:
-        """Record an outcome; where a later attempt has taken over, answer with how things stand now."""
-        try:
-            recorded = record(execution, outcome, self._clock())
-        except Conflict:
-            standing = self._ledger.executions.get(execution.tenant, execution.operation)
-            return _result(standing or execution)
-        self._on_step("recorded")
-        return _result(recorded)
-
-
-def _surely_not_sent(execution: Execution) -> bool:
-    """Whether no attempt before this one can have sent anything."""
-    is_first = execution.status == ExecutionStatus.INTENDED and execution.attempt == 1
-    return is_first or execution.status == ExecutionStatus.NOT_SENT
-
-
-def _checked(receipt: Receipt, approval: Approval, call: Call) -> Receipt:
-    wanted = (call.key, approval.proposal.action.content_hash)
-    if (receipt.key, receipt.content_hash) != wanted:
-        other = f"the outside holds another document under this key ({receipt.content_hash}); a person must look"
-        raise OutcomeUnknown("outside_conflict", other)
-    return receipt
-
-
-def _earliest_send(approval: Approval) -> datetime:
-    return max((vote.decided_at for vote in approval.votes), default=approval.proposal.proposed_at)
-
-
-def _line(refusal: NotAuthorised) -> str:
-    return f"{refusal.reason}: {refusal.message}"
-
 
 def _refused(refusal: NotAuthorised, *, voided: bool = False) -> EffectResult:
-    return EffectResult(status=None, voided=voided, reason=_line(refusal))
-
-
-def _result(execution: Execution) -> EffectResult:
-    if execution.status != ExecutionStatus.INTENDED:
-        return EffectResult(status=execution.status, reason=execution.reason, receipt=execution.receipt)
-    until = execution.claimed_until.isoformat()
-    return EffectResult(
-        status=ExecutionStatus.UNKNOWN, reason=f"in_progress: another attempt holds the right to send until {until}"
-    )
+    return EffectResult(status=None, voided=voided, reason=line(refusal))

@@ -11,12 +11,10 @@ from collections import Counter
 from datetime import datetime
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from countersign.domain.action import Action
 from countersign.domain.administration import ADMINISTRATION, TWO_PERSONS, Authority
 from countersign.domain.errors import CountersignError, Drifted, NotAuthorised
-from countersign.domain.policy import Answer, Assessment, Policy, assess
+from countersign.domain.policy import Answer, Assessment, Policy, assess, kept_under, read_pinned
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
 from countersign.gateway.origins import Origins
 from countersign.gateway.quorum import Quorum, quorum
@@ -72,14 +70,14 @@ class Grants:
         proposal = approval.proposal
         _check_status(approval.status)
         authority = self._ledger.directory.authority(proposal.tenant)
-        policy = self._pinned(proposal)
+        policy = self.pinned(proposal)
         carried = self._carried(approval, policy, authority, now)
         self._check_unended(proposal)
         self._check_environment(proposal.action)
         _check_in_force(policy, authority)
         self._check_amounts(approval, policy, now)
         document = self._document(proposal)
-        self._tools.check_evidence(proposal.action)
+        self._tools.check_evidence(proposal)
         return Grant(document, carried is not None and carried.by_breaking_glass)
 
     def _carried(self, approval: Approval, policy: Policy, authority: Authority, now: datetime) -> Quorum | None:
@@ -99,16 +97,12 @@ class Grants:
             _check_window(carried.closes(), now)
         return carried
 
-    def _pinned(self, proposal: Proposal) -> Policy:
-        """The policy as it stood at the proposal, kept in the ledger under its hash (G12)."""
+    def pinned(self, proposal: Proposal) -> Policy:
+        """The policy as it stood at the proposal, kept in the ledger under its hash (G12); NotAuthorised without it."""
         label = proposal.action.policy_version
         with forged("policy_unknown", f"policy {label[:120]!r} is not known here"):
-            kept = self._ledger.documents.get(proposal.tenant, label.rpartition("@")[2])
-        try:
-            policy = Policy.model_validate_json(kept)
-        except ValidationError:
-            raise NotAuthorised("policy_unknown", "what is kept under the policy's hash is no policy") from None
-        if (policy.label(), policy.policy) != (label, proposal.case):
+            policy = read_pinned(label, self._ledger.documents.get(proposal.tenant, kept_under(label)))
+        if policy.policy != proposal.case:
             raise NotAuthorised("policy_unknown", "what is kept under the policy's hash is not the case's policy")
         return policy
 

@@ -1,36 +1,40 @@
 """The HTTP channel: posts a document with an `Idempotency-Key` to one fixed address and looks up what became of a key.
 
 What is expected of the outside: it notes a key before it works on it, gives the same key with the same body the stored
-answer, and keeps keys for `keys_kept`. An answer that holds a publication is `200` or `201` with a JSON object
-`{"key", "reference", "content_hash"}`. `GET <address>/by-key/<key>` gives the same object, or `404`.
+answer, and keeps keys for `keys_kept`. An answer that holds an effect is `200` or `201` with a JSON object
+`{"key", "reference", "content_hash"}`. `GET <address>/by-key/<key>` gives the same object, or `404`; `GET
+<address>/keys` gives `{"keys": [...]}` with all of them, or `404`, `405` or `501` where it lists none.
 
-The asynchronous client is used for one reason: only there can a whole call, however slowly its answer drips in, be cut
-off at a time limit. The key goes out bare, as most systems take it, not quoted as the IETF draft writes it.
+The key goes out bare, as most systems take it, not quoted as the IETF draft writes it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
-import httpx2
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from countersign.domain.errors import ConfigurationRefused, InputRefused
-from countersign.domain.execution import Receipt
-from countersign.domain.loopback import is_loopback
-from countersign.domain.strict_json import MAX_BYTES, parse
+from countersign.domain.channel import Takes
+from countersign.domain.errors import InputRefused
+from countersign.domain.execution import OUTSIDE_CONFLICT, Receipt
+from countersign.domain.strict_json import parse
 from countersign.domain.values import Sha256
-from countersign.gateway.channels import ChannelFailure, NotSent, OutcomeUnknown, Refused
+from countersign.gateway.channels import Channel, ChannelFailure, Check, NotSent, OutcomeUnknown, Refused, always
+from countersign.gateway.http_calls import Answer, Caller, checked_address
 
-_HOST = re.compile(rb"[a-z0-9.:-]+")
+_DOCUMENT, _JSON = "text/markdown; charset=utf-8", "application/json"
+"""Media types of what goes out."""
 _GRACE = timedelta(seconds=1)
 """What giving up a call may take beyond its time limit."""
+_LIST_BYTES = 64 * 1024 * 1024
+"""A list of keys may be longer than any other answer."""
+_PROBLEM_CODE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 @dataclass(frozen=True)
@@ -42,111 +46,134 @@ class Limits:
     """From the first packet to the last byte of the answer."""
     keys_kept: timedelta | None = timedelta(hours=24)
     """None: for ever. The default is what the most forgetful of the well-known services promises."""
+    lands_within: timedelta = timedelta(minutes=5)
+    """How long a request that was given up may wait on its way, or in the service, until it takes effect."""
 
 
-class _Answer(BaseModel):
-    """A publication as the outside tells it; it may say more than we read."""
+DEFAULT = Limits()
+
+
+class _Receipt(BaseModel):
+    """An effect as the outside tells it; it may say more than we read."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
-    key: str
+    key: Annotated[str, Field(max_length=500)]
     reference: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,500}$")]
     content_hash: Sha256
+
+
+class _Receipts(BaseModel):
+    """All of them."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    keys: list[_Receipt]
 
 
 class HttpChannel:
     """Publishes to one HTTP service."""
 
-    def __init__(self, name: str, url: str, token: SecretStr, side_effect: str, limits: Limits = Limits()) -> None:
-        """Documents are posted to `url` with the bearer token and looked up at `url/by-key/<key>`; no other address is
-        ever called, since no redirect is followed.
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        token: SecretStr,
+        side_effect: str,
+        limits: Limits = DEFAULT,
+        *,
+        takes: Takes = "documents",
+    ) -> None:
+        """What it `takes` is posted to `url` with the bearer token, looked up at `url/by-key/<key>`, and listed at
+        `url/keys`; no other address is ever called, since no redirect is followed.
 
         Raises:
             ConfigurationRefused: the address or the token is not usable.
         """
-        _check_address(f"channel {name!r}: url", url)
-        if not token.get_secret_value():
-            raise ConfigurationRefused(f"channel {name!r}: its token is empty; set it where the gateway runs")
+        self._url = checked_address(f"channel {name!r}: url", url)
+        self._caller = Caller(name, token, limits.connect)
         self.name = name
         self.side_effect = side_effect
+        self.takes = takes
         self.keys_kept = limits.keys_kept
+        self.lands_within = limits.lands_within
         self.time_limit = limits.total + _GRACE
-        self._url = url.rstrip("/")
-        self._token = token
         self._limits = limits
-        self._tls = httpx2.create_ssl_context()
-        """The system's authorities, or those of the standard `SSL_CERT_FILE` and `SSL_CERT_DIR`."""
+        self._media_type = _DOCUMENT if takes == "documents" else _JSON
 
-    def send(self, key: str, name: str, document: bytes, content_hash: Sha256) -> Receipt:
-        """See `Channel.send`."""
+    def send(self, key: str, name: str, document: bytes, content_hash: Sha256, check: Check = always) -> Receipt:
+        """See `Channel.send`; without a `name` where what goes out is no document."""
         digest = base64.b64encode(bytes.fromhex(content_hash.removeprefix("sha256:"))).decode()
         headers = {
             "Idempotency-Key": key,
-            "Content-Type": "text/markdown; charset=utf-8",
+            "Content-Type": self._media_type,
             "Content-Digest": f"sha-256=:{digest}:",
-            "Content-Disposition": f'attachment; filename="{name}"',
+            **({"Content-Disposition": f'attachment; filename="{name}"'} if name else {}),
         }
-        status, body = self._call("POST", self._url, headers, document)
-        if status in (200, 201):
-            return self._receipt(body)
-        raise _meaning_of(status)
+        ends = time.monotonic() + self._limits.total.total_seconds()
+        answer = self._caller.post(self._url, headers, document, self._limits.total, check)
+        if answer.status in (200, 201):
+            return self._receipt(answer.body)
+        if answer.status == 422:
+            return self._held_or_refused(key, content_hash, answer, timedelta(seconds=ends - time.monotonic()))
+        raise _meaning_of(answer.status)
 
     def look_up(self, key: str) -> Receipt | None:
         """See `Channel.look_up`."""
+        return self._looked_up(key, self._limits.total)
+
+    def held(self) -> Sequence[Receipt] | None:
+        """See `Channel.held`."""
+        answer = self._asked(f"{self._url}/keys", self._limits.total, max_bytes=_LIST_BYTES)
+        if answer.status in (404, 405, 501):
+            return None
+        if answer.status != 200:
+            raise OutcomeUnknown("lookup_failed", f"the list of keys was answered with {answer.status}")
         try:
-            status, body = self._call("GET", f"{self._url}/by-key/{key}", {}, b"")
+            listed = _Receipts.model_validate(parse(answer.body, where="the answer", max_bytes=_LIST_BYTES))
+        except (InputRefused, ValidationError):
+            raise self._caller.unreadable("it holds no list of receipts") from None
+        return [self._told(receipt) for receipt in listed.keys]
+
+    def reversing(self) -> Channel | None:
+        """See `Channel.reversing`; what was published by a call has been read by then."""
+        return None
+
+    def _held_or_refused(self, key: str, content_hash: Sha256, answer: Answer, within: timedelta) -> Receipt:
+        """What a `422` means: the service says so of a key with another body, and of what its own rules forbid."""
+        held = self._looked_up(key, within)
+        if held is None:
+            code = _problem_code(answer.body)
+            raise Refused("outside_refused", f"the outside refuses this document (422{f', {code}' if code else ''})")
+        if (held.key, held.content_hash) != (key, content_hash):
+            raise OutcomeUnknown(
+                OUTSIDE_CONFLICT, "the outside holds another document under this key (422); a person must look"
+            )
+        return held
+
+    def _looked_up(self, key: str, within: timedelta) -> Receipt | None:
+        answer = self._asked(f"{self._url}/by-key/{key}", within)
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise OutcomeUnknown("lookup_failed", f"the look-up was answered with {answer.status}; try again later")
+        return self._receipt(answer.body)
+
+    def _asked(self, url: str, within: timedelta, **bounds: int) -> Answer:
+        try:
+            return self._caller.get(url, within, **bounds)
         except NotSent as failure:
             raise OutcomeUnknown("lookup_failed", failure.message) from None
-        if status == 404:
-            return None
-        if status != 200:
-            raise OutcomeUnknown("lookup_failed", f"the look-up was answered with {status}; try again later")
-        return self._receipt(body)
 
     def _receipt(self, body: bytes) -> Receipt:
         try:
-            answer = _Answer.model_validate(parse(body, where="the answer"))
+            return self._told(_Receipt.model_validate(parse(body, where="the answer")))
         except (InputRefused, ValidationError):
-            raise self._unreadable("it holds no receipt") from None
-        # Whoever gets our credential back in an answer must not make us keep it.
-        reference = answer.reference.replace(self._token.get_secret_value(), "***")
-        return Receipt(channel=self.name, key=answer.key, reference=reference, content_hash=Sha256(answer.content_hash))
+            raise self._caller.unreadable("it holds no receipt") from None
 
-    def _call(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> tuple[int, bytes]:
-        """One request on a connection of its own: status and body, or NotSent or OutcomeUnknown."""
-        try:
-            return asyncio.run(self._exchange(method, url, headers, content))
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            # No connection, no name, no TLS: not one byte of the request has left.
-            raise NotSent("unreachable", f"channel {self.name!r} cannot be reached ({type(error).__name__})") from None
-        except (httpx2.HTTPError, TimeoutError) as error:
-            # No detail of the error: its text may repeat what the other side sent.
-            what = f"channel {self.name!r} gave no whole answer ({type(error).__name__})"
-            raise OutcomeUnknown("no_answer", what) from None
-
-    async def _exchange(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> tuple[int, bytes]:
-        sent = {"Authorization": f"Bearer {self._token.get_secret_value()}", "Accept-Encoding": "identity", **headers}
-        total = self._limits.total.total_seconds()
-        limits = httpx2.Timeout(total, connect=self._limits.connect.total_seconds())
-        # Nothing from the environment beside the authorities: no proxy that sees the document, no .netrc.
-        client = httpx2.AsyncClient(timeout=limits, follow_redirects=False, trust_env=False, verify=self._tls)
-        async with (
-            asyncio.timeout(total),
-            client,
-            client.stream(method, url, headers=sent, content=content) as response,
-        ):
-            return response.status_code, await self._bounded_body(response)
-
-    async def _bounded_body(self, response: httpx2.Response) -> bytes:
-        body = b""
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > MAX_BYTES:
-                raise self._unreadable(f"it exceeds {MAX_BYTES} bytes")
-        return body
-
-    def _unreadable(self, why: str) -> OutcomeUnknown:
-        return OutcomeUnknown("answer_unreadable", f"the answer of channel {self.name!r} cannot be read: {why}")
+    def _told(self, told: _Receipt) -> Receipt:
+        reference = self._caller.masked(told.reference)
+        return Receipt(channel=self.name, key=told.key, reference=reference, content_hash=Sha256(told.content_hash))
 
 
 def _meaning_of(status: int) -> ChannelFailure:
@@ -155,10 +182,6 @@ def _meaning_of(status: int) -> ChannelFailure:
     Only the answers by which the service itself says that it did nothing count as not sent. `503` is not among them:
     proxies answer with it after they have passed a request on, so it is looked up first, like every other `5xx`.
     """
-    if status == 422:
-        return Refused(
-            "outside_conflict", "the outside holds another document under this key or refuses this one (422)"
-        )
     if status == 429:
         return NotSent("rate_limited", "the outside asks to come later (429)")
     if status in (202, 409):
@@ -170,12 +193,10 @@ def _meaning_of(status: int) -> ChannelFailure:
     return OutcomeUnknown("outside_error", f"the outside answered with {status}")
 
 
-def _check_address(place: str, address: str) -> None:
+def _problem_code(body: bytes) -> str:
+    """The `code` of a problem, where it is plainly one: the outside's words are data, and no more of them is kept."""
     try:
-        url = httpx2.URL(address)
-    except httpx2.InvalidURL:
-        raise ConfigurationRefused(f"{place} {address[:80]!r} is no URL") from None
-    if not _HOST.fullmatch(url.raw_host) or url.userinfo or url.query or url.fragment:
-        raise ConfigurationRefused(f"{place} needs a host, and no user, query or fragment; the token is set on its own")
-    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
-        raise ConfigurationRefused(f"{place} must begin with https:// (http:// only for this machine itself)")
+        code = parse(body, where="the answer")["code"]
+    except (InputRefused, KeyError, TypeError, IndexError):
+        return ""
+    return code if isinstance(code, str) and _PROBLEM_CODE.fullmatch(code) else ""

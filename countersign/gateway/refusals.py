@@ -15,6 +15,11 @@ class Ended(NotAuthorised):
     """A refusal for good that an honest run can meet, so nobody is alarmed."""
 
 
+def line(refusal: NotAuthorised) -> str:
+    """Reason code and sentence, as ledger and run keep them."""
+    return f"{refusal.reason}: {refusal.message}"
+
+
 def is_alarming(refusal: NotAuthorised) -> bool:
     """Whether no honest course leads to a refusal: something was forged, or changed behind the ledger's back."""
     return not isinstance(refusal, Ended | Drifted)

@@ -1,167 +1,40 @@
 """The tools that the gateway can execute, by name and version; whatever is not in this list cannot happen (G39).
 
-Apart from the gateway's flow, because all that is particular to a tool stands here, so that a new one is one entry: the
-form of its arguments, the call that they mean, what it would really do in an action's words, by which a policy decides,
-and what it rests on.
+Apart from the gateway's flow, because all that is particular to a tool stands in a file of its family, and a new one is
+one entry here: the form of its arguments, the call that they mean, what it would really do in an action's words, by
+which a policy decides, and what it rests on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any
 
-from pydantic import ValidationError
-
-from countersign.domain import publication
+from countersign.domain import compensation, publication, refund
 from countersign.domain.action import Action
-from countersign.domain.administration import (
-    SCOPE,
-    TOOL_VERSION,
-    TOOLS,
-    DirectoryChange,
-    PolicyChange,
-    UnfreezeChange,
-    content,
-    present,
-    target,
-)
-from countersign.domain.canonical import canonical_bytes, sha256_hex
-from countersign.domain.channel import not_configured
+from countersign.domain.administration import TOOLS
 from countersign.domain.errors import Drifted, NotAuthorised
-from countersign.domain.money import Amount
 from countersign.domain.policy import Answer
 from countersign.domain.proposal import Proposal
-from countersign.domain.publication import PublishReport
-from countersign.domain.values import Value, first_problem
-from countersign.gateway.authority_channel import AuthorityChannel
-from countersign.gateway.channels import Channel
-from countersign.gateway.refusals import Ended, drifted
-from countersign.ports import Clock, Directory
-
-Form = TypeVar("Form", bound=Value)
-
-
-class Words(NamedTuple):
-    """What a call would do, beside its channel's side effect; a tool states all of it, or a policy could be misled."""
-
-    channel: str
-    target: str
-    scope: str
-    amount: Amount | None
-
-
-@dataclass(frozen=True)
-class Call:
-    """An action as the call that it stands for."""
-
-    channel: Channel
-    name: str
-    key: str
-    words: Words
-
-
-@dataclass(frozen=True)
-class Reach:
-    """What tools act on and look at."""
-
-    channels: Mapping[str, Mapping[str, Channel]]
-    """By tenant and name."""
-    directory: Directory
-    verify_evidence: Callable[[str, str], None]
-    """Takes tenant and hash; raises where the stored data no longer has that hash."""
-    clock: Clock
-
-    def channel(self, tenant: str, name: str) -> Channel:
-        """The tenant's channel of that name; Ended without one."""
-        own = self.channels.get(tenant, {})
-        try:
-            return own[name]
-        except KeyError:
-            raise Ended("channel_unknown", not_configured(name, tenant, own)) from None
-
-
-class Tool(Protocol):
-    """One kind of effect. Both methods refuse arguments of another form, with NotAuthorised."""
-
-    @property
-    def version(self) -> str:
-        """The one version that can be executed."""
-        ...
-
-    def call(self, action: Action, reach: Reach) -> Call:
-        """What executing the action means."""
-        ...
-
-    def check_evidence(self, action: Action, reach: Reach) -> None:
-        """Drifted where what the action rests on is no longer what was approved."""
-        ...
-
-
-class _Publish:
-    """Sends a document out by a configured channel; it rests on stored data."""
-
-    version = publication.TOOL_VERSION
-
-    def call(self, action: Action, reach: Reach) -> Call:
-        args = _read(PublishReport, action)
-        words = Words(channel=args.channel, target=args.target, scope=publication.SCOPE, amount=None)
-        return Call(reach.channel(action.tenant, args.channel), args.name, action.idempotency_key(), words)
-
-    def check_evidence(self, action: Action, reach: Reach) -> None:
-        _read(PublishReport, action)
-        with drifted("evidence", "the evidence is no longer what was approved", expected=action.evidence_hash):
-            reach.verify_evidence(action.tenant, action.evidence_hash)
-
-
-class _ChangesDirectory(Value):
-    """Arguments of `change_directory`."""
-
-    change: DirectoryChange
-
-
-class _ChangesPolicy(Value):
-    """Arguments of `change_policy`."""
-
-    change: PolicyChange
-
-
-class _Unfreezes(Value):
-    """Arguments of `unfreeze_effects`."""
-
-    change: UnfreezeChange
-
-
-class _ChangeAuthority:
-    """Changes who may do what; it rests on what is in force."""
-
-    version = TOOL_VERSION
-
-    def __init__(self, form: type[_ChangesDirectory | _ChangesPolicy | _Unfreezes]) -> None:
-        self._form = form
-
-    def call(self, action: Action, reach: Reach) -> Call:
-        change = _read(self._form, action).change
-        # The approved bytes are what is applied, so they must state the very change that the words are about.
-        _check_word(action, "content_hash", sha256_hex(content(change)))
-        words = Words(channel="", target=target(change), scope=SCOPE, amount=None)
-        channel = AuthorityChannel(reach.directory, action, reach.clock)
-        return Call(channel, words.target, action.idempotency_key(), words)
-
-    def check_evidence(self, action: Action, reach: Reach) -> None:
-        change = _read(self._form, action).change
-        now_in_force = sha256_hex(present(change, reach.directory.authority(action.tenant)))
-        if now_in_force != action.evidence_hash:
-            changed = "what the change is about is no longer what it was when it was asked for"
-            raise Drifted("evidence", changed, expected=action.evidence_hash, found=now_in_force)
-
+from countersign.gateway.channels import Channel, Outlet
+from countersign.gateway.following import Reverse, Tell
+from countersign.gateway.governing import ChangeAuthority, ChangesDirectory, ChangesPolicy, Unfreezes
+from countersign.gateway.publishing import Publish
+from countersign.gateway.refunding import READS_ORDER, Refund
+from countersign.gateway.tool import Call, Reach, Reader, Tool, check_word
+from countersign.ports import Clock, Ledger
 
 REGISTERED: Mapping[str, Tool] = {
-    publication.TOOL: _Publish(),
-    TOOLS["directory"]: _ChangeAuthority(_ChangesDirectory),
-    TOOLS["policy"]: _ChangeAuthority(_ChangesPolicy),
-    TOOLS["unfreeze"]: _ChangeAuthority(_Unfreezes),
+    publication.TOOL: Publish(),
+    refund.TOOL: Refund(),
+    compensation.REVERSE: Reverse(),
+    compensation.SEND_MESSAGE: Tell(),
+    TOOLS["directory"]: ChangeAuthority(ChangesDirectory),
+    TOOLS["policy"]: ChangeAuthority(ChangesPolicy),
+    TOOLS["unfreeze"]: ChangeAuthority(Unfreezes),
 }
+READERS: Mapping[str, Reader[Any]] = {refund.REFUND: READS_ORDER}
+"""How the facts are read that operations rest on, by case; for every case that says `gathers`."""
 
 
 class Tools:
@@ -170,20 +43,29 @@ class Tools:
     def __init__(
         self,
         channels: Mapping[str, Iterable[Channel]],
-        directory: Directory,
+        ledger: Ledger,
         verify_evidence: Callable[[str, str], None],
         clock: Clock,
     ) -> None:
         own = {tenant: {channel.name: channel for channel in its} for tenant, its in channels.items()}
-        self._reach = Reach(own, directory, verify_evidence, clock)
+        self.reach = Reach(own, ledger, verify_evidence, clock)
 
     def call(self, action: Action) -> Call:
         """What executing `action` means; Ended where its tenant has no such channel, else as in `_tool`."""
-        return _tool(action).call(action, self._reach)
+        return _tool(action).call(action, self.reach)
 
-    def check_evidence(self, action: Action) -> None:
-        """Drifted where what the action rests on is no longer what was approved; else as in `_tool`."""
-        _tool(action).check_evidence(action, self._reach)
+    def channel(self, action: Action) -> Outlet:
+        """Where its effect lies, if there is one, also where its tool has another version by now: to look does no harm.
+
+        Raises:
+            Ended: its tenant has nothing to look by.
+            NotAuthorised: its tool is not registered, or its arguments are not in the tool's form.
+        """
+        return _registered(action).channel(action, self.reach)
+
+    def check_evidence(self, proposal: Proposal) -> None:
+        """What it rests on, once the proposal's origins are verified; as in `Tool.check_evidence` and `_tool`."""
+        _tool(proposal.action).check_evidence(proposal, self.reach)
 
 
 def changes_authority(action: Action) -> bool:
@@ -200,35 +82,29 @@ def check_words(proposal: Proposal, call: Call) -> None:
     """
     action, side_effect = proposal.action, call.channel.side_effect
     for field, value in call.words._asdict().items():
-        _check_word(action, field, value)
+        check_word(action, field, value)
     # What is granted by rule goes out at once: there, another side effect is a way past people rather than a change.
     is_configured, by_rule = bool(action.channel), proposal.assessment.answer == Answer.BY_RULE
     if by_rule or not is_configured:
-        _check_word(action, "side_effect", side_effect)
+        check_word(action, "side_effect", side_effect)
     if action.side_effect != side_effect:
         changed = f"channel {action.channel} has the side effect {side_effect} and not {action.side_effect[:60]!r}"
         raise Drifted("side_effect", changed, expected=action.side_effect, found=side_effect)
 
 
-def _tool(action: Action) -> Tool:
-    """The action's tool; Drifted where it has another version by now, NotAuthorised where it is not registered."""
+def _registered(action: Action) -> Tool:
+    """The tool of the action's name; NotAuthorised where it is not registered."""
     tool = REGISTERED.get(action.tool)
     if tool is None:
         named = f"{action.tool[:60]!r} version {action.tool_version[:20]!r}"
         raise NotAuthorised("tool_not_registered", f"tool {named} is not registered; nothing else can be executed")
+    return tool
+
+
+def _tool(action: Action) -> Tool:
+    """The action's tool; Drifted where it has another version by now, else as in `_registered`."""
+    tool = _registered(action)
     if action.tool_version != tool.version:
         other = f"tool {action.tool} is registered with version {tool.version}, not {action.tool_version[:20]!r}"
         raise Drifted("tool_version", other, expected=action.tool_version, found=tool.version)
     return tool
-
-
-def _read(form: type[Form], action: Action) -> Form:
-    try:
-        return form.model_validate_json(canonical_bytes(action.args))
-    except ValidationError as error:
-        raise NotAuthorised("arguments_refused", f"argument {first_problem(error)}") from None
-
-
-def _check_word(action: Action, field: str, value: object) -> None:
-    if getattr(action, field) != value:
-        raise NotAuthorised("words_do_not_fit", f"the action's {field} is not {value!r}, which is what it would do")

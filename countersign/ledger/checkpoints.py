@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.domain.audit import ChainBroken, Checkpoint
+from countersign.domain.audit import ChainBroken, Checkpoint, cut_off
 from countersign.domain.errors import StatementRefused, Unavailable
 from countersign.domain.values import Sha256
 from countersign.signing.checkpoints import sign_checkpoint, verify_checkpoint
@@ -74,7 +74,14 @@ class Checkpoints:
             raise ChainBroken(1, f"checkpoint {self.path(tenant)} is of {found}, not {self._installation}/{tenant}")
         return checkpoint
 
-    def confirm(self, tenant: str, count: int, head: Sha256, hash_at: Callable[[int], str | None]) -> None:
+    def confirm(
+        self,
+        tenant: str,
+        count: int,
+        head: Sha256,
+        hash_at: Callable[[int], str | None],
+        lost: Checkpoint | None = None,
+    ) -> None:
         """Before a record is appended: make sure that the chain still holds what its checkpoint says, and catch up.
 
         To be called while nobody else can append, so that the file cannot be ahead of the chain unless the chain was
@@ -85,8 +92,11 @@ class Checkpoints:
             count: how long it is.
             head: the hash of its last record.
             hash_at: the hash of the record with a sequence number.
+            lost: a checkpoint that the chain need not hold any more, since an operator said why.
         """
         known = self.read(tenant)
+        if known is not None and known == lost:
+            return
         if known is None and count > 0:
             raise missing(tenant, self.path(tenant), count)
         if known is not None and known.count > 0:
@@ -94,12 +104,15 @@ class Checkpoints:
         if known is None or known.count < count:
             self.advance(tenant, count, head)
 
-    def advance(self, tenant: str, count: int, head: Sha256) -> None:
-        """After a commit: write the checkpoint, unless one at least as far is there; Unavailable if it cannot be."""
+    def advance(self, tenant: str, count: int, head: Sha256, lost: Checkpoint | None = None) -> None:
+        """After a commit: write the checkpoint, unless one at least as far is there; Unavailable if it cannot be.
+
+        It goes back in one case only: behind `lost`, as in `confirm`, whose count stays in the chain.
+        """
         try:
             with locked(self._folder / f"{tenant}.lock"):
                 known = self.read(tenant)
-                if known is None or known.count < count:
+                if known is None or known.count < count or known == lost:
                     self._write(Checkpoint(installation=self._installation, tenant=tenant, count=count, head=head))
         except OSError as error:
             raise self._unusable(tenant, error) from error
@@ -135,8 +148,6 @@ def missing(tenant: str, path: Path, count: int) -> ChainBroken:
 
 def _check_continues(known: Checkpoint, count: int, head: Sha256, hash_at: Callable[[int], str | None]) -> None:
     if known.count > count:
-        raise ChainBroken(
-            count + 1, f"audit record {count + 1} is missing: the checkpoint counts {known.count}; nothing is appended"
-        )
+        raise cut_off(count, known)
     if (head if known.count == count else hash_at(known.count)) != known.head:
         raise ChainBroken(known.count, f"audit record {known.count} is not the one that the checkpoint names")

@@ -8,11 +8,19 @@ from datetime import datetime
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
-from countersign.domain.command import CHANGES_HANDS, ENDING, ENDS_AS, Command, CommandKind, rule_on_command
+from countersign.domain.command import (
+    CHANGES_HANDS,
+    CONTENTS,
+    ENDING,
+    ENDS_AS,
+    Command,
+    CommandKind,
+    rule_on_command,
+)
 from countersign.domain.control import Control
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.directory import Person
-from countersign.domain.draft import Draft
+from countersign.domain.draft import DraftObject
 from countersign.domain.escalation import Severity
 from countersign.domain.notice import Notice, NoticeKind
 from countersign.domain.operation import Operation
@@ -21,8 +29,9 @@ from countersign.ledger.approval_rows import close, of_operation
 from countersign.ledger.control_rows import add_control, control_of, renew_lease
 from countersign.ledger.drafts import add_version
 from countersign.ledger.escalations import answer
-from countersign.ledger.messages import Sent, keep, recall, seen_before, statement_hash
+from countersign.ledger.messages import Sent, keep, keep_statement, recall, seen_before
 from countersign.ledger.operations import stored_operation
+from countersign.ledger.settlements import keep as keep_settlement
 from countersign.ledger.situations import Heard, heard
 from countersign.ledger.store import Writing
 from countersign.ledger.tables import endings
@@ -38,7 +47,7 @@ _CLOSED_AS: Mapping[CommandKind, ApprovalStatus] = {
 def command(writing: Writing, received: ReceivedCommand, signer: Person, amendment: Amendment) -> Outcome:
     """Rule on a verified command in this transaction, and do it where it is accepted; as in ports.Controls."""
     said, now = received.command, received.at
-    token_hash = statement_hash(received.token)
+    token_hash = keep_statement(writing, received.token)
     sent = Sent(said.operation, received.message_id, received.transport, token_hash, now)
     writing.lock_known_operation(said.operation)
     recorded = recall(writing, sent)
@@ -51,7 +60,10 @@ def command(writing: Writing, received: ReceivedCommand, signer: Person, amendme
     ruled = {"ruling": outcome.ruling.value, "reason": outcome.sentence()}
     kind = "command.accepted" if accepted else "command.refused"
     writing.record(kind, said.operation, signer.id, now, **_said(received, token_hash), **ruled)
-    if accepted:
+    if accepted and said.command == "settle":
+        # It settles nothing by itself: the gateway counts what was said.
+        keep_settlement(writing, said, received.token, now)
+    elif accepted:
         _do(writing, said, found, amendment.draft, now)
     return outcome
 
@@ -74,7 +86,7 @@ def lapse(writing: Writing, operation: str, version: int, now: datetime) -> Cont
     return after
 
 
-def _do(writing: Writing, said: Command, found: Heard, draft: Draft | None, now: datetime) -> None:
+def _do(writing: Writing, said: Command, found: Heard, draft: DraftObject | None, now: datetime) -> None:
     kind, before = said.command, found.situation.control
     if kind in ENDING:
         _end(writing, said, now)
@@ -153,7 +165,7 @@ def _said(received: ReceivedCommand, token_hash: str) -> dict[str, JsonValue]:
         "statement_hash": token_hash, "command": said.command, "control_version": said.control_version,
         "comment_hash": said.comment_hash,
     }  # fmt: skip
-    named = {name: getattr(said, name) for name in ("draft_version", "content", "to", "successor")}
+    named = {name: getattr(said, name) for name in CONTENTS}
     return {**names, **{name: value for name, value in named.items() if value}}
 
 

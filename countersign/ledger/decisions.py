@@ -15,7 +15,7 @@ from countersign.domain.edit import Edit
 from countersign.domain.proposal import ApprovalStatus, Vote
 from countersign.ledger.approval_rows import cast, find, newest, set_status
 from countersign.ledger.authority import load_persons
-from countersign.ledger.messages import Sent, keep, recall, seen_before, statement_hash
+from countersign.ledger.messages import Sent, keep, keep_statement, recall, seen_before
 from countersign.ledger.precedents import approved_by
 from countersign.ledger.store import Writing
 from countersign.ports import Received
@@ -26,7 +26,7 @@ _NO_STATEMENT = ""
 def decide(writing: Writing, received: Received, signer: Person, edit: Edit | None) -> Outcome:
     """Rule on a verified statement in this transaction; as in ports.Approvals."""
     statement, now = received.statement, received.at
-    token_hash = statement_hash(received.token)
+    token_hash = keep_statement(writing, received.token)
     sent = Sent(statement.operation, received.message_id, received.transport, token_hash, now)
     writing.lock_operation(sent.operation)
     recorded = recall(writing, sent)

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, JsonValue
+from pydantic_core import to_json
 from sqlalchemy import ColumnElement, Connection, Row, Table, func, select
 
 from countersign.domain.canonical import sha256_hex
-from countersign.domain.draft import Draft, Violation
+from countersign.domain.draft import DraftObject, Violation
 from countersign.domain.errors import Conflict
 from countersign.domain.rubric import Grade, Verdict
 from countersign.domain.strict_json import check_text
@@ -18,7 +19,7 @@ from countersign.domain.values import Sha256
 from countersign.ledger.control_rows import check_control
 from countersign.ledger.store import Store, Writing, absent
 from countersign.ledger.tables import draft_checks, draft_grades, drafts
-from countersign.ports import Written
+from countersign.ports import Findings, Written
 
 AGENT = "agent"
 _NO_MODEL = ""
@@ -32,7 +33,14 @@ class SqlDrafts:
         self._store = store
 
     def save(
-        self, tenant: str, operation: str, version: int, draft: Draft, model: str, control_version: int, now: datetime
+        self,
+        tenant: str,
+        operation: str,
+        version: int,
+        draft: DraftObject,
+        model: str,
+        control_version: int,
+        now: datetime,
     ) -> Sha256:
         """Store the agent's version once; as in ports.Drafts."""
         sha256 = _hash(draft)
@@ -56,11 +64,11 @@ class SqlDrafts:
         with self._store.reading(tenant) as connection:
             return tuple(dict.fromkeys(connection.execute(written.order_by(drafts.c.version)).scalars()))
 
-    def get(self, tenant: str, operation: str, version: int) -> Draft:
+    def get(self, tenant: str, operation: str, version: int) -> DraftObject:
         """That version, or NotFound."""
         with self._store.reading(tenant) as connection:
             is_it = _is(drafts, tenant, operation, version)
-            draft: Draft | None = connection.execute(select(drafts.c.draft).where(is_it)).scalar()
+            draft: DraftObject | None = connection.execute(select(drafts.c.draft).where(is_it)).scalar()
         if draft is None:
             raise absent("draft", f"{operation} v{version}")
         return draft
@@ -94,6 +102,23 @@ class SqlDrafts:
             graded = _latest(connection, draft_grades, tenant, operation, version)
         violations: tuple[Violation, ...] = () if checked is None else checked.violations
         return (*(one.sentence() for one in violations), *(() if graded is None else graded.grade.feedback))
+
+    def findings(self, tenant: str, operation: str, version: int) -> Findings:
+        """All that was ever said of a version; as in ports.Drafts."""
+        content = select(drafts.c.draft).where(_is(drafts, tenant, operation, version))
+        checks = select(draft_checks.c.violations).where(_is(draft_checks, tenant, operation, version))
+        grades = select(draft_grades.c.grade).where(_is(draft_grades, tenant, operation, version))
+        with self._store.reading(tenant) as connection:
+            draft = connection.execute(content).scalar()
+            if draft is None:
+                raise absent("draft", f"{operation} v{version}")
+            found = [*connection.execute(checks.order_by(draft_checks.c.number)).scalars()]
+            given = [*connection.execute(grades.order_by(draft_grades.c.number)).scalars()]
+        return Findings(
+            draft=_hash(draft),
+            checks={_hash(*violations): violations for violations in found},
+            grades={_hash(grade): grade for grade in given},
+        )
 
     def save_checks(
         self,
@@ -143,14 +168,14 @@ def latest_version(connection: Connection, tenant: str, operation: str) -> int:
     return connection.execute(select(func.max(drafts.c.version)).where(its)).scalar() or 0
 
 
-def add_version(writing: Writing, operation: str, draft: Draft, author: str, now: datetime) -> None:
+def add_version(writing: Writing, operation: str, draft: DraftObject, author: str, now: datetime) -> None:
     """Store a person's draft beside those before it, as the next version; the caller holds the operation's lock."""
     version = latest_version(writing.connection, writing.tenant, operation) + 1
     _insert(writing, operation, version, draft, author, _NO_MODEL, now)
 
 
 def _insert(
-    writing: Writing, operation: str, version: int, draft: Draft, author: str, model: str, now: datetime
+    writing: Writing, operation: str, version: int, draft: DraftObject, author: str, model: str, now: datetime
 ) -> bool:
     """Insert and record a version; False where it is there already."""
     sha256 = _hash(draft)
@@ -196,7 +221,8 @@ def _content(writing: Writing, operation: str, version: int) -> Sha256 | None:
     return content
 
 
-def _hash(*values: BaseModel) -> Sha256:
+def _hash(*values: BaseModel | DraftObject) -> Sha256:
     """The hash of values as they are stored; texts are checked first, since some have no UTF-8 form."""
-    check_text([value.model_dump() for value in values], "draft")
-    return sha256_hex(b"\n".join(value.model_dump_json().encode() for value in values))
+    for value in values:
+        check_text(value.model_dump() if isinstance(value, BaseModel) else value, "draft")
+    return sha256_hex(b"\n".join(to_json(value) for value in values))

@@ -5,22 +5,36 @@ Apart from approvals because an execution outlives its approval: it is keyed on 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import select
 
-from countersign.domain.errors import Conflict, Frozen, Unavailable
-from countersign.domain.execution import Execution, ExecutionStatus, Receipt
+from countersign.domain.errors import Conflict, Frozen, NotYet, Unavailable
+from countersign.domain.execution import MAY_BE_THERE, Execution, ExecutionStatus, Receipt
 from countersign.domain.freeze import Freeze
 from countersign.domain.proposal import Approval, ApprovalStatus
+from countersign.domain.settlement import Settled
 from countersign.ledger.approval_rows import find, set_status
 from countersign.ledger.columns import moment_text
 from countersign.ledger.control_rows import check_control
+from countersign.ledger.execution_rows import (
+    claimed_of,
+    find_execution,
+    landing_of,
+    names_of,
+    receipt_of,
+    write,
+    write_latest,
+)
+from countersign.ledger.following import as_execution, taken_back
 from countersign.ledger.freezes import held
+from countersign.ledger.late import record_doubt, record_late
+from countersign.ledger.settlements import said_of, spend
 from countersign.ledger.store import Store, Writing, absent
 from countersign.ledger.tables import approvals, executions
+from countersign.ports import SignedSettlement
 
 
 class SqlExecutions:
@@ -29,7 +43,7 @@ class SqlExecutions:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def claim(self, approval: Approval, key: str, now: datetime, until: datetime) -> Execution:
+    def claim(self, approval: Approval, key: str, now: datetime, until: datetime, *, to_send: bool = True) -> Execution:
         """Record the intent and take the sole right to send; as in ports.Executions.
 
         The row then says INTENDED, whatever is returned: a holder that is killed leaves something to be looked up.
@@ -37,7 +51,7 @@ class SqlExecutions:
         Raises:
             Conflict: also where the approval, as the ledger has it now, is not granted, or the operation has ended.
         """
-        claimed = self._claimed(approval, key, now, until)
+        claimed = self._claimed(approval, key, now, until, to_send=to_send)
         if isinstance(claimed, Freeze):
             tool = f"tool {claimed.tool}" if claimed.tool else "all effects"
             raise Frozen(
@@ -46,12 +60,14 @@ class SqlExecutions:
             )
         return claimed
 
-    def _claimed(self, approval: Approval, key: str, now: datetime, until: datetime) -> Execution | Freeze:
+    def _claimed(
+        self, approval: Approval, key: str, now: datetime, until: datetime, *, to_send: bool
+    ) -> Execution | Freeze:
         """The claim, or what holds it; not raised in here, since its record has to stay."""
         proposal = approval.proposal
         with self._store.writing(proposal.tenant) as writing:
             writing.lock_known_operation(proposal.operation)
-            stored = _find(writing.connection, proposal.tenant, key)
+            stored = find_execution(writing.connection, proposal.tenant, key)
             if stored is not None and stored.status == ExecutionStatus.EXECUTED:
                 return stored
             writing.check_running(proposal.operation)
@@ -59,35 +75,65 @@ class SqlExecutions:
             _check_no_other(writing, proposal.operation, key)
             if stored is not None:
                 _check_free(stored, now)
-            if stored is None or stored.status == ExecutionStatus.NOT_SENT:
+            if to_send:
+                _check_nothing_on_its_way(writing, proposal.operation, key, now)
+            if to_send and (stored is None or _nothing_on_its_way(stored, now)):
                 # What may be on its way is looked up whoever is in control, and whatever is frozen.
                 check_control(writing, proposal.operation, proposal.control_version)
                 freeze = held(writing, proposal, now)
                 if freeze is not None:
                     return freeze
-            claimed = _claimed(approval, key, stored, until)
-            _write_claim(writing, claimed, first=stored is None)
-            names = _names(claimed)
+            claimed = claimed_of(approval, key, stored, until)
+            intended = claimed.model_copy(update={"status": ExecutionStatus.INTENDED})
+            write_latest(writing, intended, first=stored is None)
+            names = names_of(claimed)
             writing.record(
                 "effect.intended", claimed.operation, "gateway", now, **names, claimed_until=moment_text(until)
             )
         return claimed
 
-    def finish(self, execution: Execution, receipt: Receipt, now: datetime) -> Execution:
+    def sending(self, execution: Execution, may_land_until: datetime) -> Execution:
+        """Note that something goes out by this claim; as in ports.Executions."""
+        with self._store.writing(execution.tenant) as writing:
+            writing.lock_known_operation(execution.operation)
+            stored = find_execution(writing.connection, execution.tenant, execution.key)
+            if stored is None:
+                raise absent("execution", execution.key)
+            _check_current(stored, execution)
+            sent = execution.model_copy(update={"may_land_until": may_land_until})
+            write(writing, sent.model_copy(update={"status": stored.status}))
+        return sent
+
+    def finish(
+        self, execution: Execution, receipt: Receipt, now: datetime, settled: Settled | None = None
+    ) -> Execution:
         """EXECUTED with its receipt, the approval CONSUMED; a repeat of the same ending records nothing."""
         changes = {"status": ExecutionStatus.EXECUTED, "receipt": receipt, "reason": ""}
-        detail = receipt.model_dump(mode="json", exclude={"detail"})
-        return self._end(execution.model_copy(update=changes), "effect.executed", detail, now)
+        return self._end(execution.model_copy(update=changes), "effect.executed", receipt_of(receipt), now, settled)
 
-    def not_sent(self, execution: Execution, reason: str, now: datetime) -> Execution:
-        """NOT_SENT; the key stays usable."""
+    def not_sent(self, execution: Execution, reason: str, now: datetime, settled: Settled | None = None) -> Execution:
+        """NOT_SENT; the key stays usable, and what people said of it until now is spent."""
         changes = {"status": ExecutionStatus.NOT_SENT, "reason": reason}
-        return self._end(execution.model_copy(update=changes), "effect.not_sent", {"reason": reason}, now)
+        return self._end(execution.model_copy(update=changes), "effect.not_sent", {"reason": reason}, now, settled)
 
     def unknown(self, execution: Execution, reason: str, now: datetime) -> Execution:
         """UNKNOWN; the claim is given up, so that somebody can look up what became of it."""
         changes = {"status": ExecutionStatus.UNKNOWN, "reason": reason}
         return self._end(execution.model_copy(update=changes), "effect.unknown", {"reason": reason}, now)
+
+    def found_late(
+        self, execution: Execution, receipt: Receipt, now: datetime, settled: Settled | None = None
+    ) -> Execution:
+        """EXECUTED whatever was recorded of it; as in ports.Executions."""
+        with self._store.writing(execution.tenant) as writing:
+            writing.lock_known_operation(execution.operation)
+            return record_late(writing, execution, receipt, now, settled)
+
+    def doubted(self, execution: Execution, reason: str, now: datetime) -> Execution:
+        """UNKNOWN once more; as in ports.Executions."""
+        with self._store.writing(execution.tenant) as writing:
+            writing.lock_known_operation(execution.operation)
+            return record_doubt(writing, execution, reason, now)
 
     def refused(
         self, tenant: str, operation: str, approval_id: str, reason: str, now: datetime, *, alarm: bool
@@ -102,35 +148,58 @@ class SqlExecutions:
         query = select(executions).where(executions.c.tenant == tenant, executions.c.operation == operation)
         with self._store.reading(tenant) as connection:
             row = connection.execute(query.order_by(executions.c.number.desc()).limit(1)).first()
-        return None if row is None else _execution(row)
+        return None if row is None else as_execution(row)
+
+    def of_operation(self, tenant: str, operation: str) -> Sequence[Execution]:
+        """All executions of the operation; as in ports.Executions."""
+        query = select(executions).where(executions.c.tenant == tenant, executions.c.operation == operation)
+        with self._store.reading(tenant) as connection:
+            return [as_execution(row) for row in connection.execute(query.order_by(executions.c.number))]
+
+    def settlements(self, tenant: str, key: str) -> Sequence[SignedSettlement]:
+        """All that people ever said of the key's effect; as in ports.Executions."""
+        with self._store.reading(tenant) as connection:
+            return said_of(connection, tenant, key)
 
     def at_target(self, tenant: str, target: str) -> Receipt | None:
         """What was executed last at an action's target; as in ports.Executions."""
         its = (executions.c.tenant == approvals.c.tenant) & (executions.c.approval_id == approvals.c.approval_id)
-        query = select(executions.c.receipt).join(approvals, its).where(
+        query = select(executions.c.receipt, executions.c.operation).join(approvals, its).where(
             approvals.c.tenant == tenant,
             approvals.c.target == target,
             executions.c.status == ExecutionStatus.EXECUTED.value,
         )  # fmt: skip
         latest = query.order_by(approvals.c.changed_at.desc(), approvals.c.approval_id.desc()).limit(1)
         with self._store.reading(tenant) as connection:
-            receipt: Receipt | None = connection.execute(latest).scalar()
+            row = connection.execute(latest).first()
+            if row is None or taken_back(connection, tenant, row.operation):
+                return None
+        receipt: Receipt | None = row.receipt
         return receipt
 
-    def _end(self, ended: Execution, kind: str, detail: dict[str, JsonValue], now: datetime) -> Execution:
+    def _end(
+        self, ended: Execution, kind: str, detail: dict[str, JsonValue], now: datetime, settled: Settled | None = None
+    ) -> Execution:
         with self._store.writing(ended.tenant) as writing:
             writing.lock_known_operation(ended.operation)
-            stored = _find(writing.connection, ended.tenant, ended.key)
+            stored = find_execution(writing.connection, ended.tenant, ended.key)
             if stored is None:
                 raise absent("execution", ended.key)
             if _same_ending(stored, ended):
                 return stored
             _check_current(stored, ended)
             ended = ended.model_copy(update={"claimed_until": min(now, stored.claimed_until)})
-            _write(writing, ended)
+            write(writing, ended)
             if ended.status == ExecutionStatus.EXECUTED:
                 set_status(writing, stored.approval_id, ApprovalStatus.CONSUMED, now)
-            writing.record(kind, ended.operation, "gateway", now, **{**_names(ended), **detail})
+            elif ended.status == ExecutionStatus.NOT_SENT:
+                spend(writing, ended.key)
+            if settled is not None:
+                by = settled.model_dump(mode="json")
+                writing.record("effect.settled", ended.operation, "gateway", now, **{**names_of(ended), **by})
+            if ended.status in (ExecutionStatus.UNKNOWN, ExecutionStatus.NOT_SENT):
+                detail = {**detail, **landing_of(ended)}
+            writing.record(kind, ended.operation, "gateway", now, **{**names_of(ended), **detail})
         return ended
 
 
@@ -161,47 +230,33 @@ def _check_no_other(writing: Writing, operation: str, key: str) -> None:
         )
 
 
+def _nothing_on_its_way(stored: Execution, now: datetime) -> bool:
+    landed = stored.may_land_until is not None and stored.may_land_until <= now
+    return stored.status == ExecutionStatus.NOT_SENT and (stored.surely_not_sent or landed)
+
+
+def _check_nothing_on_its_way(writing: Writing, operation: str, key: str, now: datetime) -> None:
+    """What was sent under another key and not found is waited for: found or not, it may land only until then."""
+    other = select(executions).where(
+        executions.c.tenant == writing.tenant,
+        executions.c.operation == operation,
+        executions.c.key != key,
+        executions.c.may_land_until > now,
+    )
+    row = writing.connection.execute(other.order_by(executions.c.may_land_until.desc())).first()
+    if row is not None:
+        raise NotYet(
+            f"what was sent for action {row.action_hash} of operation {operation} was not found, but may take effect "
+            f"until {row.may_land_until.isoformat()}; another action is sent only after that"
+        )
+
+
 def _check_free(stored: Execution, now: datetime) -> None:
     if stored.status == ExecutionStatus.INTENDED and now < stored.claimed_until:
         raise Unavailable(
             f"operation {stored.operation} is being executed by attempt {stored.attempt} until "
             f"{stored.claimed_until.isoformat()}; try again after that"
         )
-
-
-def _claimed(approval: Approval, key: str, before: Execution | None, until: datetime) -> Execution:
-    proposal = approval.proposal
-    return Execution(
-        tenant=proposal.tenant,
-        operation=proposal.operation,
-        approval_id=proposal.approval_id,
-        action_hash=proposal.action_hash,
-        key=key,
-        status=ExecutionStatus.INTENDED if before is None else before.status,
-        attempt=1 if before is None else before.attempt + 1,
-        claimed_until=until,
-        reason="" if before is None else before.reason,
-    )
-
-
-def _write_claim(writing: Writing, claimed: Execution, *, first: bool) -> None:
-    of_operation = (executions.c.tenant == claimed.tenant) & (executions.c.operation == claimed.operation)
-    latest = writing.connection.execute(select(func.max(executions.c.number)).where(of_operation)).scalar() or 0
-    intended = claimed.model_copy(update={"status": ExecutionStatus.INTENDED})
-    if not first:
-        _write(writing, intended, number=latest + 1)
-    elif not writing.insert_once(executions, **_columns(intended), number=latest + 1):
-        raise Conflict(f"action {claimed.action_hash} of operation {claimed.operation} has another key already")
-
-
-def _write(writing: Writing, execution: Execution, **more: int) -> None:
-    is_it = (executions.c.tenant == execution.tenant) & (executions.c.key == execution.key)
-    writing.connection.execute(update(executions).where(is_it).values(**_columns(execution), **more))
-
-
-def _columns(execution: Execution) -> dict[str, Any]:
-    columns = {name: getattr(execution, name) for name in Execution.model_fields if name != "tenant"}
-    return {**columns, "status": execution.status.value}
 
 
 def _same_ending(stored: Execution, ended: Execution) -> bool:
@@ -211,29 +266,8 @@ def _same_ending(stored: Execution, ended: Execution) -> bool:
 
 
 def _check_current(stored: Execution, ended: Execution) -> None:
-    settled = stored.status in (ExecutionStatus.EXECUTED, ExecutionStatus.NOT_SENT)
-    if stored.attempt != ended.attempt or settled:
+    if stored.attempt != ended.attempt or stored.status not in MAY_BE_THERE:
         raise Conflict(
             f"attempt {ended.attempt} of operation {ended.operation} may record nothing any more: attempt "
             f"{stored.attempt} is {stored.status.value}"
         )
-
-
-def _names(execution: Execution) -> dict[str, JsonValue]:
-    return {
-        "key": execution.key,
-        "attempt": execution.attempt,
-        "approval_id": execution.approval_id,
-        "action_hash": execution.action_hash,
-    }
-
-
-def _find(connection: Connection, tenant: str, key: str) -> Execution | None:
-    is_it = (executions.c.tenant == tenant) & (executions.c.key == key)
-    row = connection.execute(select(executions).where(is_it)).first()
-    return None if row is None else _execution(row)
-
-
-def _execution(row: Row[Any]) -> Execution:
-    fields = {name: value for name, value in row._mapping.items() if name != "number"}
-    return Execution.model_validate({**fields, "status": ExecutionStatus(row.status)})

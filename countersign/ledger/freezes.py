@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from sqlalchemy import Connection, func, select, update
 
 from countersign.domain.administration import ADMINISTRATION, changes_authority
+from countersign.domain.audit import RestoreOrder
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.control import OPERATOR
 from countersign.domain.directory import ADMIN
@@ -19,7 +20,7 @@ from countersign.domain.notice import Notice, NoticeKind
 from countersign.domain.proposal import Proposal
 from countersign.ledger.approval_rows import names
 from countersign.ledger.authority import Mandate, load_freezes, load_persons, load_policies
-from countersign.ledger.messages import statement_hash
+from countersign.ledger.messages import keep_statement, statement_hash
 from countersign.ledger.store import Store, Writing, absent
 from countersign.ledger.tables import freezes, holds, tenants
 from countersign.signing.statements import verify_freeze
@@ -44,14 +45,7 @@ class SqlFreezes:
             if stored is not None:
                 return stored
             order = self._verified(writing, token, now)
-            why, by = order.reason, order.person
-            number = _latest(writing) + 1
-            made = Freeze(tenant=tenant, number=number, tool=order.tool, reason=why, person=by, since=now)
-            writing.insert_once(freezes, number=number, order_hash=order_hash, signed_order=token, freeze=made)
-            what: dict[str, JsonValue] = {"tool": order.tool, "reason_hash": sha256_hex(why.encode())}
-            writing.record("effects.frozen", "", by, now, number=number, **what, order_hash=order_hash)
-            writing.notify(_told(NoticeKind.FROZEN, made, now))
-        return made
+            return put_in_force(writing, order, order.tool, token, now)
 
     def _verified(self, writing: Writing, token: str, now: datetime) -> FreezeOrder:
         """The order, by whoever may give it as the directory is now."""
@@ -70,6 +64,18 @@ class SqlFreezes:
         """All of a tenant, lifted ones too, oldest first."""
         with self._store.reading(tenant) as connection:
             return load_freezes(connection, tenant)
+
+
+def put_in_force(writing: Writing, order: FreezeOrder | RestoreOrder, tool: str, token: str, now: datetime) -> Freeze:
+    """Freeze on the word of a verified order, which says why; the caller holds the lock of the tenant's freezes."""
+    number, by, why = _latest(writing) + 1, order.person, order.reason
+    made = Freeze(tenant=writing.tenant, number=number, tool=tool, reason=why, person=by, since=now)
+    order_hash = keep_statement(writing, token)
+    writing.insert_once(freezes, number=number, order_hash=order_hash, signed_order=token, freeze=made)
+    what: dict[str, JsonValue] = {"tool": tool, "reason_hash": sha256_hex(why.encode())}
+    writing.record("effects.frozen", "", by, now, number=number, **what, order_hash=order_hash)
+    writing.notify(_told(NoticeKind.FROZEN, made, now))
+    return made
 
 
 def lift(writing: Writing, freeze: Freeze, mandate: Mandate) -> None:

@@ -14,7 +14,7 @@ from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.strict_json import check_text
 from countersign.domain.values import Instant
 from countersign.ledger.store import Writing
-from countersign.ledger.tables import messages, statements
+from countersign.ledger.tables import documents, messages, statements
 
 
 class Sent(NamedTuple):
@@ -32,6 +32,13 @@ def statement_hash(token: str) -> str:
     """The hash by which a statement is known."""
     check_text(token, "statement")
     return sha256_hex(token.encode())
+
+
+def keep_statement(writing: Writing, token: str) -> str:
+    """Keep a verified statement among the documents, so that its signature can be looked at again; returns its hash."""
+    sha256 = statement_hash(token)
+    writing.insert_once(documents, sha256=sha256, data=token.encode())
+    return sha256
 
 
 def recall(writing: Writing, sent: Sent) -> Outcome | None:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 from countersign.domain.action import Action
 from countersign.domain.errors import Conflict
 from countersign.domain.escalation import Severity
+from countersign.domain.execution import MAY_BE_THERE
 from countersign.domain.notice import Notice, NoticeKind
 from countersign.domain.policy import Answer
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
@@ -21,7 +22,7 @@ from countersign.ledger.approval_rows import close, find, names, of_operation
 from countersign.ledger.control_rows import check_control
 from countersign.ledger.edited import carry_over
 from countersign.ledger.store import Writing
-from countersign.ledger.tables import approvals
+from countersign.ledger.tables import approvals, executions
 
 
 def open_approval(writing: Writing, proposal: Proposal, run_id: str, view: Sha256, now: datetime) -> Approval:
@@ -32,6 +33,7 @@ def open_approval(writing: Writing, proposal: Proposal, run_id: str, view: Sha25
     if stored is not None:
         return stored
     check_control(writing, proposal.operation, proposal.control_version)
+    _check_nothing_unknown(writing, proposal)
     older = of_operation(writing.connection, proposal.tenant, proposal.operation)
     approval = _insert(writing, proposal, run_id, view, now)
     for one in older:
@@ -42,6 +44,22 @@ def open_approval(writing: Writing, proposal: Proposal, run_id: str, view: Sha25
     if approval.status == ApprovalStatus.PENDING:
         writing.notify(_opening_told(proposal, now))
     return approval
+
+
+def _check_nothing_unknown(writing: Writing, proposal: Proposal) -> None:
+    """While it is unknown whether one action took effect, no other is put before people (G32)."""
+    other = select(executions.c.action_hash).where(
+        executions.c.tenant == writing.tenant,
+        executions.c.operation == proposal.operation,
+        executions.c.action_hash != proposal.action_hash,
+        executions.c.status.in_([status.value for status in MAY_BE_THERE]),
+    )
+    unknown = writing.connection.execute(other).scalar()
+    if unknown is not None:
+        raise Conflict(
+            f"operation {proposal.operation}: action {unknown} may have taken effect; another one can be proposed once"
+            " that is settled as not executed"
+        )
 
 
 def _opening_told(proposal: Proposal, now: datetime) -> Notice:

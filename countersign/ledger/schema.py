@@ -18,7 +18,7 @@ from countersign.ledger.engines import in_plain_words
 from countersign.ledger.tables import installation as installations
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-HEAD = "0003"
+HEAD = "0004"
 """The newest revision in `migrations`."""
 
 _ADVISORY_LOCK = 0x636F756E74657273
@@ -42,7 +42,7 @@ def prepare(engine: Engine, installation: str, checkpoints: Checkpoints) -> None
             if engine.name == "postgresql":
                 connection.execute(select(func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
                 _check_encoding(connection)
-            _migrate(connection)
+            migrate(connection)
             _claim(connection, installation, checkpoints)
 
 
@@ -70,7 +70,8 @@ def _alone(engine: Engine) -> Iterator[None]:
         ) from error
 
 
-def _migrate(connection: Connection) -> None:
+def migrate(connection: Connection) -> None:
+    """Bring the tables to HEAD; ConfigurationRefused where they are newer than this program."""
     present = revision(connection)
     if present == HEAD:
         return

@@ -25,6 +25,7 @@ from countersign.ledger.authority import load_persons, load_policies
 from countersign.ledger.control_rows import control_of
 from countersign.ledger.drafts import latest_version
 from countersign.ledger.operations import find_operation, stored_operation
+from countersign.ledger.settlements import unsettled
 from countersign.ledger.store import ending_of
 from countersign.ledger.tables import executions
 
@@ -70,6 +71,7 @@ def heard(connection: Connection, tenant: str, said: Command, signer: Person, pr
         successor=_wrong_successor(connection, said, operation) if said.command == "supersede" else "",
         problem=problem,
         now=now,
+        unsettled=unsettled(connection, operation, now) if said.command == "settle" else None,
     )
     # As they are now: whoever was demoted since the signature was verified has nothing to say any more.
     present = persons.get(signer.id, signer.model_copy(update={"roles": frozenset(), "active": False}))

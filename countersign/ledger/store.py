@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pydantic import JsonValue
 from sqlalchemy import Connection, Engine, Table, func, literal, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from countersign.domain.audit import GENESIS, AuditRecord, link
+from countersign.domain.audit import GENESIS, AuditRecord, Checkpoint, link
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.command import Ending
 from countersign.domain.errors import Conflict, NotFound
@@ -48,6 +49,8 @@ class Writing:
         self.notices: list[Notice] = []
         self.records: list[AuditRecord] = []
         """The audit records that were committed; empty until then."""
+        self.lost: Checkpoint | None = None
+        """The checkpoint that the chain goes on behind, in the one transaction that says so (ledger/restores.py)."""
 
     def insert_once(self, table: Table, **values: Any) -> bool:
         """Insert a row of this tenant; False where a unique key is taken, also by a transaction that just won."""
@@ -156,7 +159,7 @@ class Store:
                 _post(writing)
         writing.records = records
         if records:
-            self.checkpoints.advance(tenant, records[-1].sequence, records[-1].hash)
+            self.checkpoints.advance(tenant, records[-1].sequence, records[-1].hash, writing.lost)
 
     def check_writable(self) -> None:
         """Write something and take it back; Unavailable, with the reason, where that fails."""
@@ -181,7 +184,8 @@ class Store:
         if count == 0:
             name = _insert(connection)(tenants).values(name=tenant)
             connection.execute(name.on_conflict_do_nothing())
-        self.checkpoints.confirm(tenant, count, head, lambda sequence: _hash_at(connection, tenant, sequence))
+        hash_at = partial(_hash_at, connection, tenant)
+        self.checkpoints.confirm(tenant, count, head, hash_at, writing.lost)
         records: list[AuditRecord] = []
         for fact in writing.facts:
             fields = {"tenant": tenant, "sequence": count + 1, "origin": self.installation, **fact}

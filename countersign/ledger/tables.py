@@ -11,7 +11,7 @@ from countersign.domain.command import Ending
 from countersign.domain.control import Control
 from countersign.domain.decision import Outcome
 from countersign.domain.directory import Key, Limit, Role
-from countersign.domain.draft import Draft, Violation
+from countersign.domain.draft import DraftObject, Violation
 from countersign.domain.escalation import Escalation
 from countersign.domain.execution import Receipt
 from countersign.domain.freeze import Freeze
@@ -19,6 +19,7 @@ from countersign.domain.notice import Notice
 from countersign.domain.policy import Policy
 from countersign.domain.proposal import Proposal, Vote
 from countersign.domain.rubric import Grade
+from countersign.domain.settlement import Settlement
 from countersign.ledger.columns import Count, Frozen, Moment, PlainText
 
 metadata = MetaData(
@@ -121,6 +122,8 @@ operations = Table(
     _text("state"),
     _text("reason"),
     Column("registered_at", Moment, nullable=False),
+    _text("follows"),
+    Index(None, "tenant", "follows"),
 )
 
 
@@ -135,7 +138,7 @@ drafts = Table(
     _text("operation", key=True),
     _count("version", key=True),
     _text("hash"),
-    Column("draft", Frozen(Draft), nullable=False),
+    Column("draft", Frozen(DraftObject), nullable=False),
     _text("model"),
     _text("author"),
     Column("written_at", Moment, nullable=False),
@@ -255,12 +258,50 @@ executions = Table(
     Column("claimed_until", Moment, nullable=False),
     Column("receipt", Frozen(Receipt), nullable=True),
     _text("reason"),
+    Column("may_land_until", Moment, nullable=True),
     UniqueConstraint("tenant", "operation", "action_hash"),
     # In which order the operation's executions were claimed; claimed again, one is the latest once more.
     Index(None, "tenant", "operation", "number", unique=True),
     _of_operation(),
     ForeignKeyConstraint(["tenant", "approval_id"], ["approvals.tenant", "approvals.approval_id"]),
 )
+
+facts = Table(
+    "facts",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _count("number", key=True),
+    _text("hash"),
+    Column("gathered_at", Moment, nullable=False),
+    _of_operation(),
+)
+"""What the gateway read outside for an operation, by the hash of the document; the highest number is what it rests on
+now."""
+
+settlements = Table(
+    "settlements",
+    metadata,
+    _text("tenant", key=True),
+    _text("key", key=True),
+    _count("number", key=True),
+    _text("person"),
+    _text("statement"),
+    Column("settlement", Frozen(Settlement), nullable=False),
+    _count("spent"),
+    ForeignKeyConstraint(["tenant", "key"], ["executions.tenant", "executions.key"]),
+)
+"""What people said of executions whose outcome was unknown, with the command as it was signed."""
+
+restores = Table(
+    "restores",
+    metadata,
+    _text("tenant", key=True),
+    _count("number", key=True),
+    Column("since", Moment, nullable=False),
+    Column("until", Moment, nullable=False),
+)
+"""Times of which this ledger knows nothing, since it was restored from a backup."""
 
 lines = Table(
     "lines",

@@ -17,9 +17,19 @@ from countersign.ports.control import (
     Standing,
 )
 from countersign.ports.ledger import Ledger
+from countersign.ports.material import Material, RefundMaterial, ReportMaterial
 from countersign.ports.outside import Cell, Clock, DatasetReader, Drafter, Effects, Evidence, Grader
 from countersign.ports.people import Adopted, Approvals, Directory, Received
-from countersign.ports.records import AuditLog, Documents, Drafts, Executions, Operations, Written
+from countersign.ports.records import (
+    AuditLog,
+    Documents,
+    Drafts,
+    Executions,
+    Findings,
+    Operations,
+    SignedSettlement,
+    Written,
+)
 
 __all__ = [
     "Adopted",
@@ -39,13 +49,18 @@ __all__ = [
     "Escalations",
     "Evidence",
     "Executions",
+    "Findings",
     "Freezes",
     "Grader",
     "Ledger",
+    "Material",
     "Operations",
     "Outbox",
     "Received",
     "ReceivedCommand",
+    "RefundMaterial",
+    "ReportMaterial",
+    "SignedSettlement",
     "Standing",
     "Written",
 ]

@@ -12,7 +12,7 @@ from countersign.domain.command import Command, Ending
 from countersign.domain.control import Control
 from countersign.domain.decision import Outcome
 from countersign.domain.directory import Person
-from countersign.domain.draft import Draft
+from countersign.domain.draft import DraftObject
 from countersign.domain.escalation import Escalation, Reason, Route
 from countersign.domain.freeze import Freeze
 from countersign.domain.notice import Notice
@@ -35,7 +35,7 @@ class ReceivedCommand(Value):
 class Amendment(Value):
     """What the content of a command comes to; nothing of it where the command has no content."""
 
-    draft: Draft | None = None
+    draft: DraftObject | None = None
     """amend: the new draft."""
     problem: str = ""
     """What is wrong with the content, in a sentence."""
@@ -74,6 +74,7 @@ class Controls(Protocol):
         amend: the next draft version, written by its signer.
         amend, grade, propose: the current approval SUPERSEDED and an open escalation answered in the same way, and the
         lease begins anew.
+        settle: what it says is kept (Executions.settlements); the gateway counts it, and records what that comes to.
         withdraw, supersede, cancel: the run is ended (audit `run.ended_by_person`), the current approval WITHDRAWN,
         SUPERSEDED or CANCELLED.
         """

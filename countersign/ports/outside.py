@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from countersign.domain.draft import DatasetRef, Draft, ReportRequest
+from pydantic import JsonValue
+
+from countersign.domain.draft import DraftObject
 from countersign.domain.execution import EffectResult
+from countersign.domain.report import DatasetRef
 from countersign.domain.rubric import GraderAnswer, Rubric
 from countersign.domain.values import Sha256, Value
 from countersign.ports.records import Written
+
+M = TypeVar("M", contravariant=True)
 
 
 class Clock(Protocol):
@@ -81,16 +86,15 @@ class Evidence(Protocol):
         ...
 
 
-class Drafter(Protocol):
-    """The deep agent that drafts."""
+class Drafter(Protocol[M]):
+    """The deep agent that drafts for one case, from that case's material (ports.material)."""
 
     async def draft(
         self,
         thread: str,
         attempt: int,
-        request: ReportRequest,
-        dataset: DatasetReader,
-        earlier: Draft | None,
+        material: M,
+        earlier: DraftObject | None,
         feedback: Sequence[str],
         on_progress: Callable[[str], Awaitable[None]],
     ) -> Written:
@@ -99,8 +103,7 @@ class Drafter(Protocol):
         Args:
             thread: what the durable checkpoint is keyed on: tenant, operation, run and draft version.
             attempt: the activity attempt; an older attempt's checkpoint writes are refused.
-            request: what was asked.
-            dataset: the pinned data that the tools read.
+            material: what was asked, and all that the tools read.
             earlier: the version before, where there is one.
             feedback: what the checks and the grader said of that version.
             on_progress: called with a few words before every model and tool call, which is not made where it raises.
@@ -111,8 +114,14 @@ class Drafter(Protocol):
 class Grader(Protocol):
     """Grades a whole draft against a rubric, with one model call."""
 
-    async def grade(self, document: str, rubric: Rubric, request: ReportRequest) -> GraderAnswer:
-        """The grader's answer as it came; an answer that cannot be read has verdict `grader_error`."""
+    async def grade(self, document: str, rubric: Rubric, task: Mapping[str, JsonValue]) -> GraderAnswer:
+        """The grader's answer as it came; an answer that cannot be read has verdict `grader_error`.
+
+        Args:
+            document: the text that is graded, whole.
+            rubric: what it is graded by.
+            task: what was to be written, with the texts of people and data in it as plain values.
+        """
         ...
 
 
@@ -124,5 +133,16 @@ class Effects(Protocol):
         ...
 
     def reconcile(self, tenant: str, approval_id: str) -> EffectResult:
-        """Only look up what became of an unknown outcome; never sends."""
+        """Only look up what became of an unknown outcome, and hear what people settled; never sends."""
+        ...
+
+    def gather(self, tenant: str, operation: str) -> Sha256:
+        """Read outside what the operation's request is about, and keep it as its facts (Operations.gathered); returns
+        the hash of the document.
+
+        Raises:
+            NotFound: the outside has nothing of that name.
+            NotAuthorised: nobody has validly signed for it, or the tenant has no such way out.
+            Unavailable: it does not answer, or not readably; nothing was recorded.
+        """
         ...

@@ -37,7 +37,8 @@ class Approvals(Protocol):
         """Store a pending (or by rule granted) proposal once per run and approval version (audit `approval.opened` or
         `approval.granted_by_rule`, with the hash of the reviewer's view); a repeat returns the stored one.
 
-        People who are asked are told (a notice). Conflict where control has another version than the proposal's.
+        People who are asked are told (a notice). Conflict where control has another version than the proposal's, and
+        where another action of the operation may have taken effect (G32).
 
         One that was edited from an approval carries the editor's vote over where the edit counts as an approval
         (domain.edit.edit_counts), and is then GRANTED at once if nothing is unmet.

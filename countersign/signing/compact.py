@@ -16,6 +16,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
 
+from countersign.domain.audit import RestoreOrder
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.command import Command
 from countersign.domain.decision import Statement
@@ -34,7 +35,7 @@ _REGISTERED = {"installation": "aud", "person": "sub", "issued_at": "iat", "expi
 _KEY_ID = "key_id"
 """The field that is no claim: it stands in the header, as `kid`."""
 
-Signed = TypeVar("Signed", Statement, RequestStatement, Command, FreezeOrder)
+Signed = TypeVar("Signed", Statement, RequestStatement, Command, FreezeOrder, RestoreOrder)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What persons sign: decisions, requests, commands and freeze orders, each of a `typ` of its own.
+"""What persons sign: decisions, requests, commands, orders to freeze, orders to go on behind a loss.
 
-So none passes for another. How strictly all are read is said in compact.py.
+Each is of a `typ` of its own, so that none passes for another. How strictly all are read is said in compact.py.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from countersign.domain.audit import RestoreOrder
 from countersign.domain.command import Command
 from countersign.domain.decision import Statement
 from countersign.domain.directory import Person
@@ -22,6 +23,7 @@ DECISION = Kind("decision+jwt", Statement)
 REQUEST = Kind("request+jwt", RequestStatement)
 COMMAND = Kind("command+jwt", Command)
 FREEZE = Kind("freeze+jwt", FreezeOrder)
+RESTORE = Kind("restore+jwt", RestoreOrder)
 LEEWAY = timedelta(seconds=60)
 """How far a signer's clock may be ahead of ours."""
 
@@ -44,6 +46,11 @@ def sign_command(command: Command, key: Ed25519PrivateKey) -> str:
 def sign_freeze(order: FreezeOrder, key: Ed25519PrivateKey) -> str:
     """The compact JWS of an order to hold effects."""
     return sign(FREEZE, order, key)
+
+
+def sign_restore(order: RestoreOrder, key: Ed25519PrivateKey) -> str:
+    """The compact JWS of an order to go on behind a loss."""
+    return sign(RESTORE, order, key)
 
 
 def verify_decision(
@@ -91,6 +98,18 @@ def verify_freeze(
     It has no end of its own: the ledger keeps each token once, so that a lifted freeze cannot be put in force again.
     """
     order, signer = verify(FREEZE, token, persons, installation=installation, now=now)
+    _check_times(order.issued_at, now)
+    return order, signer
+
+
+def verify_restore(
+    token: str, persons: Mapping[str, Person], *, installation: str, now: datetime
+) -> tuple[RestoreOrder, Person]:
+    """The order to go on behind a loss that `token` states and the person who signed it; StatementRefused otherwise.
+
+    It has no end of its own: it names the loss, and there is that one only once.
+    """
+    order, signer = verify(RESTORE, token, persons, installation=installation, now=now)
     _check_times(order.issued_at, now)
     return order, signer
 

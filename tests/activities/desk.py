@@ -30,9 +30,10 @@ from countersign import bootstrap
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.command import Command, CommandKind
 from countersign.domain.decision import Outcome
-from countersign.domain.draft import Claim, Draft
+from countersign.domain.draft import DraftObject
 from countersign.domain.identity import workflow_id
 from countersign.domain.proposal import Approval, Proposal
+from countersign.domain.report import Claim, Draft
 from countersign.domain.rubric import CriterionResult, GraderAnswer, gate
 from countersign.domain.values import Sha256
 from countersign.ports import Standing
@@ -45,13 +46,14 @@ OPERATION = "op-1"
 STAFF = {"lena": ("lead", "reviewer"), "liam": ("lead",), "olga": ("operator",)}
 
 
-def a_draft(title: str = "Sales") -> Draft:
-    """A well-formed draft about the dataset that every operation here rests on."""
+def a_draft(title: str = "Sales") -> DraftObject:
+    """A well-formed draft about the dataset that every operation here rests on, as the ledger keeps it."""
     claim = Claim(id="c1", query="SELECT sum(amount) FROM data", value="500.50", unit="", shown="500.50")
-    return Draft(
+    written = Draft(
         title=title, body="Sales came to {{c1}}.", claims=(claim,), source="sales.csv", period="none stated",
         unit="none stated", limitations=("Only what the file holds.",),
     )  # fmt: skip
+    return written.model_dump(mode="json")
 
 
 def called(environment: ActivityEnvironment, step: Any, order: Any) -> Any:
@@ -87,17 +89,17 @@ class Desk:
         self.ledger, self.settings = self.installation.ledger, self.installation.settings
         self.order = self.installation.register(OPERATION, data=data)
         self.runs = Runs(self.ledger, self.now)
-        self.rubric = bootstrap.load_rubric(self.settings)
-        self.data = bootstrap.evidence(self.settings)
-        cases = bootstrap.cases(self.settings, self.ledger, self.now)
+        self.rubrics = bootstrap.load_rubrics(self.settings)
+        self.rubric = self.rubrics["report"]
+        self.cases = cases = bootstrap.cases(self.settings, self.ledger, self.now)
         bounds = {"max_rounds": 2, "max_grader_tries": 2}
         self.opening = OpeningSteps(self.ledger, self.runs, self.settings.installation, cases, **bounds)
         self.deciding = DecidingSteps(self.ledger, self.runs, self.settings.installation, cases, unsigned=True)
-        self.proposing = ProposingSteps(self.ledger, self.runs, cases, self.rubric)
+        self.proposing = ProposingSteps(self.ledger, self.runs, cases, self.rubrics)
         self.escalating = EscalatingSteps(self.ledger, self.runs)
-        self.validating = ValidatingSteps(self.ledger, self.runs, self.data)
-        self.drafting = DraftingSteps(self.ledger, self.runs, self.data, Nobody())
-        self.grading = GradingSteps(self.ledger, self.runs, Nobody(), self.rubric)
+        self.validating = ValidatingSteps(self.ledger, self.runs, cases)
+        self.drafting = DraftingSteps(self.ledger, self.runs, cases, {"report": Nobody()})
+        self.grading = GradingSteps(self.ledger, self.runs, cases, Nobody(), self.rubrics)
 
     def now(self) -> datetime:
         """The clock that the steps have."""
@@ -115,7 +117,7 @@ class Desk:
         fields = {"line": LINE, "draft_version": draft_version, "control_version": control_version, **changes}
         return StepOrder(tenant="acme", operation=OPERATION, **fields)
 
-    def passed(self, version: int = 1, control_version: int = 1, draft: Draft | None = None) -> None:
+    def passed(self, version: int = 1, control_version: int = 1, draft: DraftObject | None = None) -> None:
         """A version, by the agent unless it is there already, that checks and grader found nothing against."""
         now, which = self.now(), ("acme", OPERATION, version)
         if draft is not None or version > self.standing().draft_version:

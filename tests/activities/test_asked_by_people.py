@@ -21,7 +21,7 @@ def taken(desk: Desk) -> Desk:
     desk.passed()
     desk.propose()
     assert desk.command("lena", "take_over").ruling == Ruling.ACCEPTED
-    content = desk.put(a_draft("Lena's").model_dump(mode="json"))
+    content = desk.put(a_draft("Lena's"))
     assert desk.command("lena", "amend", draft_version=1, content=content).ruling == Ruling.ACCEPTED
     return desk
 

@@ -48,7 +48,7 @@ class Agent:
 
 
 def drafting(desk: Desk, agent: Any) -> Any:
-    return DraftingSteps(desk.ledger, desk.runs, desk.data, agent).draft
+    return DraftingSteps(desk.ledger, desk.runs, desk.cases, {"report": agent}).draft
 
 
 def test_the_agent_makes_no_further_call(desk: Desk) -> None:
@@ -76,19 +76,19 @@ def test_after_a_release_the_agent_drafts_anew_under_the_version_of_that(desk: D
     desk.command("lena", "release")
     agent = Agent()
     called(desk.as_run(), drafting(desk, agent), desk.step(control_version=3))
-    assert desk.ledger.drafts.get("acme", OPERATION, 1).title == "The agent's"
+    assert desk.ledger.drafts.get("acme", OPERATION, 1)["title"] == "The agent's"
     changed(desk, drafting(desk, Agent()), desk.step(draft_version=2, control_version=1))
 
 
 def test_a_version_that_a_person_wrote_is_never_drafted_again(desk: Desk) -> None:
     desk.passed()
     take_over(desk)
-    content = desk.put(a_draft("Lena's").model_dump(mode="json"))
+    content = desk.put(a_draft("Lena's"))
     assert desk.command("lena", "amend", draft_version=1, content=content).ruling == Ruling.ACCEPTED
     assert desk.command("lena", "release", draft_version=2).ruling == Ruling.ACCEPTED
     written = called(desk.as_run(), desk.drafting.draft, desk.step(draft_version=2, control_version=3))
     assert written.model == ""
-    assert desk.ledger.drafts.get("acme", OPERATION, 2).title == "Lena's"
+    assert desk.ledger.drafts.get("acme", OPERATION, 2)["title"] == "Lena's"
 
 
 def test_checks_of_a_step_from_before_are_discarded(desk: Desk) -> None:
@@ -112,7 +112,7 @@ def test_a_grade_that_arrives_late_is_discarded(desk: Desk) -> None:
             return GraderAnswer(verdict="satisfied", criteria=(), raw="", model="a-grader")
 
     desk.ledger.drafts.save("acme", OPERATION, 1, a_draft(), "a-model", 1, desk.now())
-    changed(desk, GradingSteps(desk.ledger, desk.runs, Slow(), desk.rubric).grade, desk.step())
+    changed(desk, GradingSteps(desk.ledger, desk.runs, desk.cases, Slow(), desk.rubrics).grade, desk.step())
     assert desk.records("draft.graded") == []
 
 

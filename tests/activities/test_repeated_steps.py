@@ -42,8 +42,8 @@ async def waiting_run(installation: Installation) -> tuple[StepOrder, ProposalVi
 async def test_a_repeated_proposal_shows_what_the_first_showed(installation: Installation) -> None:
     step, shown = await waiting_run(installation)
     settings, proposal = installation.settings, installation.proposal("op-1")
-    cases, rubric = bootstrap.cases(settings, installation.ledger), bootstrap.load_rubric(settings)
-    proposing = ProposingSteps(installation.ledger, runs(installation), cases, rubric)
+    cases, rubrics = bootstrap.cases(settings, installation.ledger), bootstrap.load_rubrics(settings)
+    proposing = ProposingSteps(installation.ledger, runs(installation), cases, rubrics)
     later = proposal.proposed_at + timedelta(seconds=30)
     order = ProposeOrder(step=step, approval_version=1, now=later)
     again = installation.step("op-1", step.line).run(proposing.propose, order)
@@ -53,8 +53,8 @@ async def test_a_repeated_proposal_shows_what_the_first_showed(installation: Ins
 
 async def test_a_version_that_is_there_is_not_drafted_again(installation: Installation) -> None:
     step, _ = await waiting_run(installation)
-    data = bootstrap.evidence(installation.settings)
-    drafting = DraftingSteps(installation.ledger, runs(installation), data, Nobody())
+    cases = bootstrap.cases(installation.settings, installation.ledger)
+    drafting = DraftingSteps(installation.ledger, runs(installation), cases, {"report": Nobody()})
     order = step.model_copy(update={"line": "after-a-reset"})
     again = await installation.step("op-1", "after-a-reset").run(drafting.draft, order)
     assert again.model == "offline-drafter/1"

@@ -6,10 +6,8 @@ import asyncio
 import sys
 import threading
 
-from countersign.agents.checkpoints import checkpoints_at
-from countersign.agents.drafting import DeepAgentDrafter
-from countersign.agents.models import ModelSettings, draft_model
-from tests.agents.tables import Sales, sales_request
+from countersign.agents.models import ModelSettings
+from tests.agents.tables import Sales, reporter, sales_material
 
 
 def hold() -> None:
@@ -26,12 +24,12 @@ async def say(words: str) -> None:
 async def main(model_url: str, checkpoint_url: str, attempt: str, hold_at: str) -> None:
     """Draft; stop for ever inside a query (`query`) or when the draft is there (`end`)."""
     settings = ModelSettings(api_key="k", base_url=model_url, draft_model="test-model")
-    drafter = DeepAgentDrafter(draft_model(settings), checkpoints_at(checkpoint_url))
+    drafter = reporter(settings, checkpoint_url)
     sales = Sales(lambda sql: hold() if hold_at == "query" else None)
-    written = await drafter.draft("acme:op-1:run:v1", int(attempt), sales_request(), sales, None, (), say)
+    written = await drafter.draft("acme:op-1:run:v1", int(attempt), sales_material(sales), None, (), say)
     if hold_at == "end":
         hold()
-    print(f"draft: {written.draft.title}", flush=True)
+    print(f"draft: {written.draft['title']}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,14 @@ from typing import Any
 
 import duckdb
 
-from countersign.domain.draft import ReportRequest
+from countersign.agents.checkpoints import checkpoints_at
+from countersign.agents.drafting import DeepAgentDrafter
+from countersign.agents.models import ModelSettings, draft_model
+from countersign.agents.report import REPORT_AGENT
 from countersign.domain.errors import QueryRefused
+from countersign.domain.report import ReportRequest
 from countersign.evidence.results import ColumnDescription, DatasetDescription, QueryResult, SingleValue
+from countersign.ports import ReportMaterial
 from tests.support.model_server import Turn
 
 ROWS = "('North', 5), ('South', 7), ('North', 9)"
@@ -68,6 +73,17 @@ def sales_request(**changes: Any) -> ReportRequest:
     return ReportRequest.model_validate(
         {"question": "Where do we sell most?", "channel": "internal", "dataset": dataset} | changes
     )
+
+
+def sales_material(dataset: Sales | None = None, **changes: Any) -> ReportMaterial:
+    """What a report about the table of sales rests on."""
+    return ReportMaterial(sales_request(**changes), dataset or Sales())
+
+
+def reporter(settings: ModelSettings, checkpoint_url: str) -> DeepAgentDrafter[ReportMaterial]:
+    """The agent of the report case, with the model that the settings name."""
+    model = draft_model(settings, REPORT_AGENT.offline)
+    return DeepAgentDrafter(model, checkpoints_at(checkpoint_url), REPORT_AGENT)
 
 
 def good_draft(**changes: Any) -> dict[str, Any]:

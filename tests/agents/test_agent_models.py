@@ -10,6 +10,7 @@ import pytest
 
 from countersign.agents.checkpoints import checkpoints_at
 from countersign.agents.models import ModelSettings, draft_model, grade_model
+from countersign.agents.report import REPORT_AGENT
 from countersign.domain.errors import ConfigurationRefused
 from tests.agents.tables import DELIVER, DESCRIBE, QUERY
 from tests.support.model_server import by_conversation, running_model_server
@@ -19,14 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_without_a_key_the_offline_models_are_taken() -> None:
-    assert draft_model(ModelSettings()).name == "offline-drafter/1"
-    assert grade_model(ModelSettings()).name == "offline-grader/1"
+    assert draft_model(ModelSettings(), REPORT_AGENT.offline).name == "offline-drafter/1"
+    assert grade_model(ModelSettings(), REPORT_AGENT.rules).name == "offline-grader/1"
 
 
 def test_with_a_key_each_task_has_the_model_that_the_settings_name() -> None:
     settings = ModelSettings(api_key="k", draft_model="writer", grade_model="critic")
 
-    assert (draft_model(settings).name, grade_model(settings).name) == ("writer", "critic")
+    names = draft_model(settings, REPORT_AGENT.offline).name, grade_model(settings, REPORT_AGENT.rules).name
+    assert names == ("writer", "critic")
 
 
 @pytest.mark.parametrize("url", ["", "checkpoints.sqlite", "mysql://host/name", "sqlite://relative"])

@@ -8,14 +8,22 @@ from typing import Any
 
 import pytest
 
-from countersign.agents.checkpoints import checkpoints_at
 from countersign.agents.drafting import MAX_MODEL_CALLS, DeepAgentDrafter
 from countersign.agents.failures import DraftingFailed, ModelRefused, ModelUnavailable
-from countersign.agents.models import ModelSettings, draft_model
-from countersign.domain.draft import Draft
+from countersign.agents.models import ModelSettings
+from countersign.domain.draft import DraftObject
 from countersign.domain.errors import CountersignError, Unavailable
-from countersign.ports import Written
-from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, good_draft, sales_request, unheard
+from countersign.ports import ReportMaterial, Written
+from tests.agents.tables import (
+    DELIVER,
+    DESCRIBE,
+    QUERY,
+    Sales,
+    good_draft,
+    reporter,
+    sales_material,
+    unheard,
+)
 from tests.support.model_server import ModelServer, Turn, running_model_server
 
 
@@ -24,18 +32,21 @@ def checkpoint_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'checkpoints.sqlite'}"
 
 
-def drafter(server: ModelServer, checkpoint_url: str, timeout: float = 30.0) -> DeepAgentDrafter:
+def drafter(server: ModelServer, checkpoint_url: str, timeout: float = 30.0) -> DeepAgentDrafter[ReportMaterial]:
     settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model", timeout_seconds=timeout)
-    return DeepAgentDrafter(draft_model(settings), checkpoints_at(checkpoint_url))
+    return reporter(settings, checkpoint_url)
 
 
 async def written(
-    agent: DeepAgentDrafter, dataset: Sales | None = None, earlier: Draft | None = None, **more: Any
+    agent: DeepAgentDrafter[ReportMaterial],
+    dataset: Sales | None = None,
+    earlier: DraftObject | None = None,
+    **more: Any,
 ) -> Written:
     """One draft of version one, first attempt, unless `more` says otherwise."""
     heard = more.get("heard", unheard)
     return await agent.draft(
-        more.get("thread", "acme:op-1:run:v1"), more.get("attempt", 1), sales_request(), dataset or Sales(), earlier,
+        more.get("thread", "acme:op-1:run:v1"), more.get("attempt", 1), sales_material(dataset), earlier,
         more.get("feedback", ()), heard,
     )  # fmt: skip
 
@@ -54,7 +65,7 @@ async def test_a_draft_is_written_from_what_the_tools_answered(checkpoint_url: s
 
         result = await written(drafter(server, checkpoint_url), sales, heard=heard)
 
-    assert result == Written(draft=Draft.model_validate(good_draft()), model="test-model")
+    assert result == Written(draft=good_draft(), model="test-model")
     assert sales.queries == ["SELECT sum(amount) FROM data"]
     assert '\\"21\\"' in told(server, 2)
     assert progress == ["model call 1", "describe_dataset", "model call 2", "query_dataset", "model call 3"]
@@ -105,7 +116,7 @@ async def test_an_answer_in_the_wrong_form_goes_back_to_the_model(checkpoint_url
     with running_model_server([bad, DELIVER]) as server:
         result = await written(drafter(server, checkpoint_url))
 
-    assert result.draft.title == "Sales"
+    assert result.draft["title"] == "Sales"
     assert server.calls == 2
 
 
@@ -122,7 +133,7 @@ async def test_a_model_that_never_delivers_is_stopped_after_a_bounded_number_of_
 
 async def test_a_later_version_is_told_the_feedback_and_the_version_before(checkpoint_url: str) -> None:
     feedback = ["claims.c1.value: value_mismatch: expected 21, found 22"]
-    earlier = Draft.model_validate(good_draft(title="Version one"))
+    earlier = good_draft(title="Version one")
     with running_model_server([DELIVER]) as server:
         await written(drafter(server, checkpoint_url), None, earlier, thread="acme:op-1:run:v2", feedback=feedback)
 
@@ -154,7 +165,7 @@ async def test_a_passing_failure_is_left_to_the_next_attempt(checkpoint_url: str
     assert isinstance(failure.value, ModelUnavailable)
     assert failure.value.retry_after == (7.0 if turn.headers else None)
     assert (calls_of_the_first_attempt, server.calls) == (2, 3)
-    assert result.draft.title == "Sales"
+    assert result.draft["title"] == "Sales"
 
 
 async def test_a_model_that_does_not_answer_in_time_is_left_to_the_next_attempt(checkpoint_url: str) -> None:
@@ -194,7 +205,7 @@ async def test_a_lasting_failure_is_told_in_one_plain_line(checkpoint_url: str, 
 async def test_a_failure_names_neither_the_key_nor_the_prompt(checkpoint_url: str) -> None:
     with running_model_server([Turn(status=400, error="x")]) as server:
         settings = ModelSettings(api_key="sk-secret-1", base_url=server.url, draft_model="test-model")
-        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(checkpoint_url))
+        agent = reporter(settings, checkpoint_url)
         with pytest.raises(CountersignError) as failure:
             await written(agent)
 
@@ -204,7 +215,7 @@ async def test_a_failure_names_neither_the_key_nor_the_prompt(checkpoint_url: st
 
 async def test_an_answer_without_usage_is_an_answer(checkpoint_url: str) -> None:
     with running_model_server([Turn(calls=DELIVER.calls, usage=False)]) as server:
-        assert (await written(drafter(server, checkpoint_url))).draft.title == "Sales"
+        assert (await written(drafter(server, checkpoint_url))).draft["title"] == "Sales"
 
 
 async def test_a_checkpoint_file_that_cannot_be_used_is_said_plainly(tmp_path: Path) -> None:

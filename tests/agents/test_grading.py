@@ -15,6 +15,7 @@ from countersign.agents import grading
 from countersign.agents.failures import ModelUnavailable
 from countersign.agents.grading import MAX_PARTS, PART_CHARACTERS, RubricGrader, split
 from countersign.agents.models import ModelSettings, grade_model
+from countersign.cases.report.case import task_of
 from countersign.domain.rubric import GraderAnswer, Rubric, Verdict, gate
 from tests.agents.tables import sales_request
 from tests.support.model_server import ModelServer, Turn, running_model_server
@@ -42,7 +43,7 @@ def answer(result: str, criteria: list[dict[str, Any]], explanation: str = "Beca
 
 async def graded(server: ModelServer, document: str = DOCUMENT, model: str = "test-model") -> GraderAnswer:
     settings = ModelSettings(api_key="k", base_url=server.url, grade_model=model)
-    return await RubricGrader(grade_model(settings)).grade(document, RUBRIC, sales_request())
+    return await RubricGrader(grade_model(settings, {})).grade(document, RUBRIC, task_of(sales_request()))
 
 
 async def test_a_complete_pass_is_one_model_call_and_opens_the_gate() -> None:
@@ -215,7 +216,7 @@ def test_the_beta_warning_stays_visible() -> None:
     program = (
         "from countersign.agents.grading import RubricGrader\n"
         "from countersign.agents.models import ModelSettings, grade_model\n"
-        "RubricGrader(grade_model(ModelSettings()))"
+        "RubricGrader(grade_model(ModelSettings(), {}))"
     )
     run = subprocess.run([sys.executable, "-c", program], cwd=POLICIES.parent, capture_output=True, text=True)
 

@@ -10,22 +10,26 @@ from typing import Any
 
 import pytest
 
-from countersign.agents.checkpoints import checkpoints_at
 from countersign.agents.drafting import DeepAgentDrafter
 from countersign.agents.grading import RubricGrader
-from countersign.agents.models import ModelSettings, draft_model, grade_model
+from countersign.agents.models import ModelSettings, grade_model
 from countersign.agents.offline_wording import EN, WORDING, ZH
+from countersign.agents.report import REPORT_AGENT
+from countersign.cases.case import read_draft
+from countersign.cases.report.case import task_of
 from countersign.cases.report.checks import check_draft
 from countersign.cases.report.rendering import render_report
-from countersign.domain.draft import Draft, ReportRequest
 from countersign.domain.figures import find_numbers
+from countersign.domain.report import Draft, ReportRequest
 from countersign.domain.rubric import Verdict, gate
 from countersign.evidence.dataset import Dataset
+from countersign.ports import ReportMaterial
 from tests.agents.odd_tables import ODD_TABLES, PLAIN
-from tests.agents.tables import unheard
+from tests.agents.tables import reporter, unheard
 from tests.agents.test_offline_grader import SHIPPED
 
 Opened = tuple[ReportRequest, Dataset]
+Reporter = DeepAgentDrafter[ReportMaterial]
 
 
 class Tables:
@@ -64,24 +68,25 @@ def tables(tmp_path: Path) -> Iterator[Tables]:
 
 
 @pytest.fixture(scope="module")
-def agent(tmp_path_factory: pytest.TempPathFactory) -> DeepAgentDrafter:
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Reporter:
     path = tmp_path_factory.mktemp("offline") / "checkpoints.sqlite"
-    return DeepAgentDrafter(draft_model(ModelSettings()), checkpoints_at(f"sqlite:///{path}"))
+    return reporter(ModelSettings(), f"sqlite:///{path}")
 
 
 @pytest.fixture(scope="module")
 def grader() -> RubricGrader:
-    return RubricGrader(grade_model(ModelSettings()))
+    return RubricGrader(grade_model(ModelSettings(), REPORT_AGENT.rules))
 
 
 async def drafted(
-    agent: DeepAgentDrafter, opened: Opened, earlier: Draft | None = None, feedback: tuple[str, ...] = ()
+    agent: Reporter, opened: Opened, earlier: Draft | None = None, feedback: tuple[str, ...] = ()
 ) -> Draft:
     request, dataset = opened
+    before = None if earlier is None else earlier.model_dump(mode="json")
     thread = f"{request.model_dump_json(by_alias=True)}:{feedback}"
-    written = await agent.draft(thread, 1, request, dataset, earlier, feedback, unheard)
+    written = await agent.draft(thread, 1, ReportMaterial(request, dataset), before, feedback, unheard)
     assert written.model == "offline-drafter/1"
-    return written.draft
+    return read_draft(Draft, written.draft)
 
 
 def sentences(draft: Draft) -> str:
@@ -96,7 +101,7 @@ def sentences(draft: Draft) -> str:
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("name", ODD_TABLES)
 async def test_a_report_about_any_dataset_passes_the_checks_and_the_offline_grader(
-    agent: DeepAgentDrafter, grader: RubricGrader, tables: Tables, name: str, language: str
+    agent: Reporter, grader: RubricGrader, tables: Tables, name: str, language: str
 ) -> None:
     text, columns = ODD_TABLES[name]
     request, dataset = tables.open(text, columns, language=language)
@@ -104,11 +109,11 @@ async def test_a_report_about_any_dataset_passes_the_checks_and_the_offline_grad
     draft = await drafted(agent, (request, dataset))
 
     assert [each.sentence() for each in check_draft(draft, request, dataset.single_value)] == []
-    grade = gate(SHIPPED, await grader.grade(render_report(draft, request), SHIPPED, request))
+    grade = gate(SHIPPED, await grader.grade(render_report(draft, request), SHIPPED, task_of(request)))
     assert (grade.verdict, grade.feedback) == (Verdict.SATISFIED, ())
 
 
-async def test_a_report_says_what_the_data_shows(agent: DeepAgentDrafter, tables: Tables) -> None:
+async def test_a_report_says_what_the_data_shows(agent: Reporter, tables: Tables) -> None:
     draft = await drafted(agent, tables.open(*ODD_TABLES["money"]))
 
     text = sentences(draft)
@@ -120,7 +125,7 @@ async def test_a_report_says_what_the_data_shows(agent: DeepAgentDrafter, tables
     assert (draft.source, draft.unit) == ("table_2026.csv", "USD; counts are in rows")
 
 
-async def test_amounts_of_different_currencies_have_a_total_each(agent: DeepAgentDrafter, tables: Tables) -> None:
+async def test_amounts_of_different_currencies_have_a_total_each(agent: Reporter, tables: Tables) -> None:
     draft = await drafted(agent, tables.open(*ODD_TABLES["several currencies"]))
 
     totals = [(claim.value, claim.unit) for claim in draft.claims if claim.query.startswith("SELECT sum")]
@@ -128,37 +133,35 @@ async def test_amounts_of_different_currencies_have_a_total_each(agent: DeepAgen
     assert ("21", "USD") not in [(claim.value, claim.unit) for claim in draft.claims]
 
 
-async def test_of_groups_that_share_the_first_place_none_is_called_the_largest(
-    agent: DeepAgentDrafter, tables: Tables
-) -> None:
+async def test_of_groups_that_share_the_first_place_none_is_called_the_largest(agent: Reporter, tables: Tables) -> None:
     draft = await drafted(agent, tables.open(*ODD_TABLES["a tie"]))
 
     assert "largest" not in draft.body
     assert "The total of “amount” is 12." in sentences(draft)
 
 
-async def test_what_a_unit_is_declared_for_comes_first(agent: DeepAgentDrafter, tables: Tables) -> None:
+async def test_what_a_unit_is_declared_for_comes_first(agent: Reporter, tables: Tables) -> None:
     rows = "carrier,hour,minute,second,wait,distance\nUA,1,2,3,4,100\nDL,5,6,7,8,300\n"
     draft = await drafted(agent, tables.open(rows, {"distance": {"type": "number", "unit": "miles"}}))
 
     assert "The total of “distance” is 400 miles." in sentences(draft)
 
 
-async def test_a_year_is_shown_as_a_year_and_not_added_up(agent: DeepAgentDrafter, tables: Tables) -> None:
+async def test_a_year_is_shown_as_a_year_and_not_added_up(agent: Reporter, tables: Tables) -> None:
     draft = await drafted(agent, tables.open(*ODD_TABLES["identifiers"]))
 
     assert "The values of “year” lie between 2024 and 2026." in sentences(draft)
     assert "6075" not in {claim.value for claim in draft.claims}
 
 
-async def test_blank_cells_are_told_and_named_as_a_limitation(agent: DeepAgentDrafter, tables: Tables) -> None:
+async def test_blank_cells_are_told_and_named_as_a_limitation(agent: Reporter, tables: Tables) -> None:
     draft = await drafted(agent, tables.open(*ODD_TABLES["blanks everywhere"]))
 
     assert "“amount” is blank in 1 row." in sentences(draft)
     assert EN["limit_blanks"] in draft.limitations
 
 
-async def test_names_that_hold_figures_are_shown_as_claims(agent: DeepAgentDrafter, tables: Tables) -> None:
+async def test_names_that_hold_figures_are_shown_as_claims(agent: Reporter, tables: Tables) -> None:
     draft = await drafted(agent, tables.open(*ODD_TABLES["figures in names"]))
 
     assert "“q1_sales_2024” is 21 USD" in sentences(draft)
@@ -166,7 +169,7 @@ async def test_names_that_hold_figures_are_shown_as_claims(agent: DeepAgentDraft
     assert "belongs to Area 51, with 14 USD" in sentences(draft)
 
 
-async def test_a_report_in_chinese_is_in_chinese(agent: DeepAgentDrafter, tables: Tables) -> None:
+async def test_a_report_in_chinese_is_in_chinese(agent: Reporter, tables: Tables) -> None:
     draft = await drafted(agent, tables.open(*ODD_TABLES["Chinese money"], language="zh"))
 
     assert "“销售额”的合计为12.10 元。" in sentences(draft)
@@ -175,17 +178,12 @@ async def test_a_report_in_chinese_is_in_chinese(agent: DeepAgentDrafter, tables
 
 async def test_the_same_request_gives_the_same_draft(tables: Tables, tmp_path: Path) -> None:
     opened = tables.open(PLAIN, {})
-    drafts = [
-        await drafted(
-            DeepAgentDrafter(draft_model(ModelSettings()), checkpoints_at(f"sqlite:///{tmp_path}/{at}")), opened
-        )
-        for at in range(2)
-    ]
+    drafts = [await drafted(reporter(ModelSettings(), f"sqlite:///{tmp_path}/{at}"), opened) for at in range(2)]
 
     assert drafts[0] == drafts[1]
 
 
-async def test_the_requests_title_and_period_are_used(agent: DeepAgentDrafter, tables: Tables) -> None:
+async def test_the_requests_title_and_period_are_used(agent: Reporter, tables: Tables) -> None:
     request, dataset = tables.open(*ODD_TABLES["no dates"], title="Sales of Q3 2026", period="July to September 2026")
 
     draft = await drafted(agent, (request, dataset))
@@ -199,7 +197,7 @@ async def test_the_requests_title_and_period_are_used(agent: DeepAgentDrafter, t
     ["claims.{claim}.shown: shown_mismatch: expected 1, found 2", "body:{line}:3: unsupported_number: expected, found"],
 )
 async def test_what_was_complained_of_is_left_out_of_the_next_version(
-    agent: DeepAgentDrafter, tables: Tables, complaint: str
+    agent: Reporter, tables: Tables, complaint: str
 ) -> None:
     request, dataset = tables.open(*ODD_TABLES["money"], title=complaint[:6])
     first = await drafted(agent, (request, dataset))
@@ -214,9 +212,7 @@ async def test_what_was_complained_of_is_left_out_of_the_next_version(
     assert check_draft(second, request, dataset.single_value) == ()
 
 
-async def test_when_everything_was_complained_of_a_report_is_still_written(
-    agent: DeepAgentDrafter, tables: Tables
-) -> None:
+async def test_when_everything_was_complained_of_a_report_is_still_written(agent: Reporter, tables: Tables) -> None:
     request, dataset = tables.open(*ODD_TABLES["money"], title="Again")
     first = await drafted(agent, (request, dataset))
 

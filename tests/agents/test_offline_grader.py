@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ import pytest
 import yaml
 
 from countersign.agents.grading import RubricGrader
+from countersign.agents.kind import all_rules
 from countersign.agents.models import ModelSettings, grade_model
-from countersign.agents.offline_grader import RULES
+from countersign.agents.refund import REFUND_AGENT
+from countersign.agents.report import REPORT_AGENT
+from countersign.cases.report.case import task_of
 from countersign.cases.report.rendering import render_report
-from countersign.domain.draft import Draft, ReportRequest
+from countersign.domain.errors import ConfigurationRefused
+from countersign.domain.report import Draft, ReportRequest
 from countersign.domain.rubric import Criterion, Grade, Rubric, Verdict, gate
 from tests.agents.tables import good_draft, sales_request
 
@@ -24,7 +29,7 @@ SHIPPED = Rubric.model_validate(yaml.safe_load(POLICY.read_text(encoding="utf-8"
 
 @pytest.fixture(scope="module")
 def grader() -> RubricGrader:
-    return RubricGrader(grade_model(ModelSettings()))
+    return RubricGrader(grade_model(ModelSettings(), REPORT_AGENT.rules))
 
 
 def document(request: ReportRequest, **changes: Any) -> str:
@@ -32,7 +37,7 @@ def document(request: ReportRequest, **changes: Any) -> str:
 
 
 async def graded(grader: RubricGrader, text: str, request: ReportRequest, rubric: Rubric = SHIPPED) -> Grade:
-    return gate(rubric, await grader.grade(text, rubric, request))
+    return gate(rubric, await grader.grade(text, rubric, task_of(request)))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -105,4 +110,13 @@ async def test_a_report_cannot_talk_its_way_through(grader: RubricGrader) -> Non
 
 
 def test_the_shipped_rubric_can_be_graded_offline() -> None:
-    assert {criterion.id for criterion in SHIPPED.criteria} <= set(RULES)
+    assert {criterion.id for criterion in SHIPPED.criteria} == set(REPORT_AGENT.rules)
+
+
+@pytest.mark.guarantee("G40")
+def test_no_criterion_is_graded_by_another_cases_rule() -> None:
+    twin = replace(REFUND_AGENT, rules={**REFUND_AGENT.rules, SHIPPED.criteria[0].id: lambda *_: ""})
+
+    assert all_rules([REPORT_AGENT, REFUND_AGENT]) == {**REPORT_AGENT.rules, **REFUND_AGENT.rules}
+    with pytest.raises(ConfigurationRefused, match=f"criterion '{SHIPPED.criteria[0].id}': two agents .* RefundDraft"):
+        all_rules([REPORT_AGENT, twin])

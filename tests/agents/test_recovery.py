@@ -9,10 +9,18 @@ from pathlib import Path
 import pytest
 
 from countersign.agents.checkpoints import checkpoints_at
-from countersign.agents.drafting import DeepAgentDrafter
 from countersign.agents.failures import AttemptSuperseded
-from countersign.agents.models import ModelSettings, draft_model
-from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, good_draft, sales_request, unheard
+from countersign.agents.models import ModelSettings
+from countersign.domain.report import Draft
+from tests.agents.tables import (
+    DELIVER,
+    DESCRIBE,
+    QUERY,
+    good_draft,
+    reporter,
+    sales_material,
+    unheard,
+)
 from tests.support.model_server import ModelServer, Turn, by_conversation, running_model_server
 from tests.support.processes import Processes, RunningProcess
 
@@ -71,11 +79,11 @@ async def test_a_stale_attempt_that_is_still_running_writes_nothing(ledger_url: 
     late = Turn(calls=(("Draft", good_draft(title="Written too late")),), held=True)
     with running_model_server([DESCRIBE, late, DELIVER]) as server:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
-        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
+        agent = reporter(settings, ledger_url)
 
         async def attempt(number: int) -> str:
-            written = await agent.draft(THREAD, number, sales_request(), Sales(), None, (), unheard)
-            return written.draft.title
+            written = await agent.draft(THREAD, number, sales_material(), None, (), unheard)
+            return str(written.draft["title"])
 
         stale = asyncio.create_task(attempt(1))
         await asyncio.to_thread(server.wait_for_calls, 2)
@@ -92,8 +100,8 @@ async def test_a_stale_attempt_that_is_still_running_writes_nothing(ledger_url: 
 
 async def test_a_write_of_a_stale_attempt_is_refused_whoever_made_the_newer_one(ledger_url: str) -> None:
     """Two stores stand for two worker processes: what fences is the database, not the process."""
-    async with checkpoints_at(ledger_url).open(THREAD, 1) as stale:
-        async with checkpoints_at(ledger_url).open(THREAD, 2):
+    async with checkpoints_at(ledger_url).open(THREAD, 1, Draft) as stale:
+        async with checkpoints_at(ledger_url).open(THREAD, 2, Draft):
             pass
         config = {"configurable": {"thread_id": THREAD, "checkpoint_ns": "", "checkpoint_id": "1"}}
         with pytest.raises(AttemptSuperseded):
@@ -104,24 +112,24 @@ async def test_a_write_of_a_stale_attempt_is_refused_whoever_made_the_newer_one(
 async def test_a_cancelled_draft_goes_on_where_it_was(ledger_url: str) -> None:
     with running_model_server(by_conversation([DESCRIBE, QUERY, DELIVER], held_request=3)) as server:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
-        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
-        first = asyncio.create_task(agent.draft(THREAD, 1, sales_request(), Sales(), None, (), unheard))
+        agent = reporter(settings, ledger_url)
+        first = asyncio.create_task(agent.draft(THREAD, 1, sales_material(), None, (), unheard))
         await asyncio.to_thread(server.wait_for_calls, 3)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        written = await agent.draft(THREAD, 2, sales_request(), Sales(), None, (), unheard)
+        written = await agent.draft(THREAD, 2, sales_material(), None, (), unheard)
 
-    assert written.draft.title == "Sales"
+    assert written.draft["title"] == "Sales"
     assert server.calls == 3 + 1
 
 
 async def test_threads_are_fenced_each_for_itself(ledger_url: str) -> None:
     with running_model_server([DELIVER, DELIVER]) as server:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
-        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
+        agent = reporter(settings, ledger_url)
         for thread, number in (("acme:op-1:run:v1", 5), ("acme:op-1:run:v2", 1)):
-            await agent.draft(thread, number, sales_request(), Sales(), None, (), unheard)
+            await agent.draft(thread, number, sales_material(), None, (), unheard)
 
     assert server.calls == 2
 
@@ -129,11 +137,9 @@ async def test_threads_are_fenced_each_for_itself(ledger_url: str) -> None:
 async def test_many_drafts_at_once_share_one_agent_and_one_store(ledger_url: str) -> None:
     with running_model_server([DELIVER] * 12) as server:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
-        agent = DeepAgentDrafter(draft_model(settings), checkpoints_at(ledger_url))
-        drafts = [
-            agent.draft(f"acme:op-{at}:run:v1", 1, sales_request(), Sales(), None, (), unheard) for at in range(12)
-        ]
+        agent = reporter(settings, ledger_url)
+        drafts = [agent.draft(f"acme:op-{at}:run:v1", 1, sales_material(), None, (), unheard) for at in range(12)]
         results = await asyncio.gather(*drafts)
 
-    assert [each.draft.title for each in results] == ["Sales"] * 12
+    assert [each.draft["title"] for each in results] == ["Sales"] * 12
     assert server.calls == 12

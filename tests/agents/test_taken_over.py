@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.agents.checkpoints import checkpoints_at
-from countersign.agents.drafting import DeepAgentDrafter
-from countersign.agents.models import ModelSettings, draft_model
+from countersign.agents.models import ModelSettings
 from countersign.domain.errors import ControlChanged
-from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, sales_request
+from tests.agents.tables import DELIVER, DESCRIBE, QUERY, Sales, reporter, sales_material
 from tests.support.model_server import running_model_server
 
 
@@ -34,10 +32,9 @@ async def test_no_call_is_made_after_a_takeover(
 
     with running_model_server([DESCRIBE, QUERY, DELIVER]) as server:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model", timeout_seconds=30)
-        checkpoints = checkpoints_at(f"sqlite:///{tmp_path / 'checkpoints.sqlite'}")
-        agent, data = DeepAgentDrafter(draft_model(settings), checkpoints), Watched()
+        agent, data = reporter(settings, f"sqlite:///{tmp_path / 'checkpoints.sqlite'}"), Watched()
         with pytest.raises(ControlChanged):
-            await agent.draft("acme:op-1:line:1:v1", 1, sales_request(), data, None, (), on_progress)
+            await agent.draft("acme:op-1:line:1:v1", 1, sales_material(data), None, (), on_progress)
         assert (server.calls, data.calls) == (model_calls, tool_calls)
 
 

@@ -48,7 +48,7 @@ from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation, RequestStatement
 from countersign.domain.policy import Policy
 from countersign.domain.proposal import Approval, ApprovalStatus
-from countersign.domain.rubric import Criterion, Rubric
+from countersign.domain.report import DatasetRef, DatasetSchema, ReportRequest
 from countersign.evidence.store import EvidenceStore
 from countersign.gateway.file_channel import FileChannel
 from countersign.gateway.gateway import Gateway
@@ -63,9 +63,13 @@ INSTALLATION = "house"
 START = datetime(2025, 11, 30, 9, 0, tzinfo=UTC)
 """Long ago, since no step takes a time that has not come."""
 EMERGENCY = b"the building is on fire"
-RUBRIC = Rubric(
-    rubric="unused", version=1, criteria=(Criterion(id="any", text="Nothing is graded where nothing is drafted."),)
-)
+REPORT = ReportRequest(
+    question="How were sales?",
+    title="Sales",
+    channel="press",
+    dataset=DatasetRef(sha256=sha256_hex(DATA), name="sales.csv", schema=DatasetSchema()),
+).model_dump(mode="json", by_alias=True)
+"""What Rita asks for, where it is no refund."""
 
 
 def private_key(key_id: str) -> Ed25519PrivateKey:
@@ -115,7 +119,7 @@ class Tenant:
         self.house, self.ledger, self.name, self.unsigned = house, house.ledger, name, unsigned
         self.now = START
         runs = Runs(self.ledger, lambda: self.now)
-        self.proposing = ProposingSteps(self.ledger, runs, house.cases, RUBRIC)
+        self.proposing = ProposingSteps(self.ledger, runs, house.cases, rubrics={})
         self.deciding = DecidingSteps(self.ledger, runs, INSTALLATION, house.cases, unsigned=unsigned)
         self.run = 1
         self.changes = 0
@@ -144,8 +148,7 @@ class Tenant:
 
     def ask(self, money: str = "", operation: str = "report-1") -> str:
         """Rita asks for a report in the press, or for a refund of so much, and the run proposes it; as `_propose`."""
-        report = {"channel": "press", "name": f"{self.name}.md", "title": "Sales"}
-        self._register(operation, {"amount": money, "title": "Refund"} if money else report)
+        self._register(operation, {"amount": money, "title": "Refund"} if money else REPORT)
         return self._propose(operation, 1)
 
     def ask_again(self) -> str:
@@ -215,7 +218,8 @@ class Tenant:
         before = self.current.proposal
         operation = self.ledger.operations.get(self.name, before.operation)
         args = {**before.action.args, **changed}
-        return self.house.cases[before.case].edited(operation, before, args, self.policy.label()).action
+        case = self.house.cases[before.case]
+        return case.submission(operation, before.draft_version, self.policy.label(), args).action
 
     def keep(self, action: Action) -> None:
         """Put an edited action where the run looks for it."""
@@ -262,10 +266,10 @@ class Tenant:
         )  # fmt: skip
         self.ledger.directory.apply(self.name, change, action, self.now)
 
-    def _register(self, operation: str, args: Mapping[str, JsonValue]) -> None:
+    def _register(self, operation: str, wanted: Mapping[str, JsonValue]) -> None:
         request = RequestStatement(
             installation=INSTALLATION, person="rita", key_id="rita-1", tenant=self.name, operation=operation,
-            request_hash=self.ledger.documents.put(self.name, canonical_bytes(dict(args))), issued_at=START,
+            request_hash=self.ledger.documents.put(self.name, canonical_bytes(dict(wanted))), issued_at=START,
             id=f"request-of-{operation:0>8}",
         )  # fmt: skip
         self.ledger.operations.register(

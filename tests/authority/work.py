@@ -15,7 +15,6 @@ from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.money import amount
 from countersign.domain.operation import Operation
-from countersign.domain.proposal import Proposal
 from countersign.domain.publication import SCOPE, TOOL, TOOL_VERSION, PublishReport
 from countersign.domain.strict_json import parse
 from countersign.ports import Ledger
@@ -26,10 +25,11 @@ SIDE_EFFECTS = {"press": "external_publication", "internal": "internal_publicati
 
 
 class ReportOrRefund:
-    """Requests are the tool's arguments: with an `amount` it is a refund; fulfils `cases.case.Case`."""
+    """Requests are a report's, or, with an `amount`, a refund's arguments; fulfils `cases.case.Case`."""
 
     name = NAME
     drafted = False
+    gathers = False
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -41,19 +41,15 @@ class ReportOrRefund:
         policy_version: str,
         args: Mapping[str, JsonValue] | None = None,
     ) -> Submission:
-        """What was asked for; nobody takes over here, so nobody gives other arguments."""
-        asked = parse(self._ledger.documents.get(operation.tenant, operation.request_hash), where="request")
-        return _submitted(operation, asked, policy_version)
+        """What was asked for, or the same with the arguments that an edit gives it."""
+        return _submitted(operation, self._wanted(operation) if args is None else args, policy_version)
 
-    def edited(
-        self,
-        operation: Operation,
-        before: Proposal,
-        args: Mapping[str, JsonValue],
-        policy_version: str,
-    ) -> Submission:
-        """The same with other arguments."""
-        return _submitted(operation, args, policy_version)
+    def _wanted(self, operation: Operation) -> Mapping[str, JsonValue]:
+        stored = self._ledger.documents.get(operation.tenant, operation.request_hash)
+        asked: Mapping[str, JsonValue] = parse(stored, where="request")
+        if "amount" in asked:
+            return asked
+        return {"channel": asked["channel"], "name": f"{operation.tenant}.md", "title": asked["title"]}
 
 
 def _submitted(operation: Operation, args: Mapping[str, JsonValue], policy_version: str) -> Submission:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from countersign.domain.draft import DatasetSchema
+from countersign.domain.report import DatasetSchema
 from countersign.evidence.dataset import Dataset
 from countersign.evidence.store import EvidenceStore
 

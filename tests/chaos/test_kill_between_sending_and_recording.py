@@ -15,6 +15,7 @@ from tests.support.waiting import eventually
 from tests.workflow.press import TOKEN, approved, with_http_channel
 
 
+@pytest.mark.long
 @pytest.mark.guarantee("G36", "G37")
 async def test_gateway_killed_while_the_answer_is_on_its_way_publishes_once(
     sqlite_installation: Installation, processes: Processes, tmp_path: Path

@@ -19,8 +19,8 @@ from activities.interfaces import Message, MessageBatch
 from activities.proposing import reviewers_view
 from activities.runs import Runs
 from countersign import bootstrap
-from countersign.cases.case import Submission
-from countersign.cases.report.case import document as rendered
+from countersign.cases.case import Submission, read_draft
+from countersign.cases.report.rendering import render_report
 from countersign.cli import signed_message
 from countersign.cli.session import key_path, new_id, now
 from countersign.domain.action import Action
@@ -35,11 +35,12 @@ from countersign.domain.canonical import canonical_bytes, sha256_hex
 from countersign.domain.control import Control
 from countersign.domain.decision import Outcome, Ruling, Statement
 from countersign.domain.directory import Key, Standing
-from countersign.domain.draft import Claim, DatasetRef, DatasetSchema, Draft, ReportRequest
+from countersign.domain.draft import DraftObject
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
 from countersign.domain.policy import assess
 from countersign.domain.proposal import Proposal
+from countersign.domain.report import Claim, DatasetRef, DatasetSchema, Draft, ReportRequest
 from countersign.domain.rubric import CriterionResult
 from countersign.domain.state import State
 from countersign.domain.values import Sha256
@@ -49,6 +50,7 @@ from countersign.signing.statements import sign_decision
 from tests.cli.command_line import CommandLine
 from tests.ledger import founding
 from tests.ledger.builders import draft, proposal
+from tests.support.ledgers import with_tables
 
 ROLES = {"rita": {"requester"}, "bob": {"reviewer"}, "carl": {"reviewer"}, "ivan": {"intern"}, "ada": {"admin"},
          "ben": {"admin"}, "cleo": {"admin"}, "lea": {"lead", "operator"}, "max": {"lead"}}  # fmt: skip
@@ -74,6 +76,8 @@ class Desk:
     def __init__(self, cli: CommandLine) -> None:
         self.cli = cli
         self.settings = load_settings()
+        if not self.settings.database_url:
+            with_tables(self.settings.home / "ledger.db")
         self.ledger = bootstrap.open_ledger(self.settings)
         self.keys: dict[str, Ed25519PrivateKey] = {}
         self.ledger.directory.set_up(TENANT, self._enrolment(), "operator", now())
@@ -102,7 +106,7 @@ class Desk:
         """Make a change of the directory, as an executed action makes it."""
         founding.apply(self.ledger, change, f"change-{next(NUMBERS)}", now=now())  # type: ignore[arg-type] # the port
 
-    def register(self, operation: str) -> Draft:
+    def register(self, operation: str) -> DraftObject:
         """The operation of a report request, with a draft."""
         request = canonical_bytes(REQUEST.model_dump(mode="json", by_alias=True))
         registered = Operation(
@@ -125,8 +129,8 @@ class Desk:
         **changes: Any,
     ) -> Proposal:
         """Put a publication before people; by default the one that case and policy make of the draft."""
-        text = rendered(self.register(operation), REQUEST).decode() if document is None else document
-        self.register(operation)
+        drafted = read_draft(Draft, self.register(operation))
+        text = render_report(drafted, REQUEST) if document is None else document
         args = {"channel": "public", "name": f"{operation}.md", "title": "Sales"}
         policy = self.ledger.directory.policies(TENANT)["report"]
         self.put(canonical_bytes(policy.model_dump(mode="json")).decode())
@@ -144,11 +148,12 @@ class Desk:
     def open(self, made: Proposal, text: str, live: str | None = None, claims: tuple[Claim, ...] | None = None) -> None:
         """Store a proposal with its view, as the proposing step does."""
         self.put(text)
+        drafted = read_draft(Draft, draft())
         submission = Submission(
             action=made.action, document=text.encode(), reason=made.reason, summary=made.summary,
             evidence=made.evidence, reversibility=made.reversibility, checks=made.checks, verdict=made.verdict,
             cost=made.cost, grades=tuple(one.model_dump(mode="json") for one in (GRADES if made.draft_version else ())),
-            claims=tuple(one.model_dump(mode="json") for one in (draft().claims if claims is None else claims)),
+            claims=tuple(one.model_dump(mode="json") for one in (drafted.claims if claims is None else claims)),
             live=None if live is None else live.encode(),
         )  # fmt: skip
         view = self.ledger.documents.put(TENANT, reviewers_view(made, submission))

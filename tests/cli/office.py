@@ -22,6 +22,8 @@ tenants:
     bob: [reviewer]
     carl: [reviewer]
     dora: [bookkeeper]
+    fay: {roles: [finance], limits: [{each: 20000.00 EUR}]}
+    finn: {roles: [finance], limits: [{each: 20000.00 EUR}]}
     lea: [lead, operator]
     max: [lead]
     ada: [admin]
@@ -29,13 +31,15 @@ tenants:
     cleo: [admin]
   other:
     zoe: [requester, reviewer, lead]
+    xia: [finance]
+    yan: [finance]
     uma: [admin]
     vic: [admin]
     wes: [admin]
 """
 PERSONS = {
-    "acme": ["rita", "bob", "carl", "dora", "lea", "max", "ada", "ben", "cleo"],
-    "other": ["zoe", "uma", "vic", "wes"],
+    "acme": ["rita", "bob", "carl", "dora", "fay", "finn", "lea", "max", "ada", "ben", "cleo"],
+    "other": ["zoe", "xia", "yan", "uma", "vic", "wes"],
 }
 
 

@@ -92,7 +92,8 @@ WRONG: list[tuple[str, int, str]] = [
     (
         "policy check case.yaml",
         1,
-        "case.yaml: policy: no case is called 'repot'; the cases are: report, administration",
+        "case.yaml: policy: no case is called 'repot'; "
+        "the cases are: report, refund, compensation, message, administration",
     ),
     ("policy check good-policy.yaml --amount 5", 1, "amount '5' is not allowed; write it as 1000.00 EUR"),
     ("policy explain op --tenant acme", 1, "op"),
@@ -260,7 +261,11 @@ def test_a_person_without_the_role_cannot_ask(staffed: CommandLine, tmp_path: Pa
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("--channel press", "channel 'press' is not configured for tenant acme; allowed: internal, public"),
+        (
+            "--channel press",
+            "channel 'press' is not configured for tenant acme; allowed: internal, messages, payments, public",
+        ),
+        ("--channel payments", "channel 'payments' takes refunds, not documents; allowed: internal, messages, public"),
         ("--channel Public", "channel: "),
         ("--language fr", "language: write 'en' or 'zh'"),
         ("--data nowhere.csv", "nowhere.csv"),

@@ -133,7 +133,10 @@ REFUSED = [
     (["title=Sales"], "nothing was changed"),
     (["titel=Sales"], "titel"),
     (["tenant=other"], "tenant"),
-    (["channel=press"], "channel 'press' is not configured for tenant acme; allowed: internal, public"),
+    (
+        ["channel=press"],
+        "channel 'press' is not configured for tenant acme; allowed: internal, messages, payments, public",
+    ),
     (["channel=internal"], "channel may not be edited; allowed: name, title"),
     (["name=../etc/passwd"], "name"),
     (["name=Report.md"], "name"),

@@ -16,6 +16,7 @@ from countersign.domain.directory import Limit
 from countersign.domain.escalation import Reason, Route
 from countersign.domain.need import Ladder, Need, Tier
 from countersign.domain.policy import AfterRejection, AmountCondition, BreakGlass, Editing, Policy, Rule, Terms, Window
+from countersign.domain.settlement import Settling
 from countersign.domain.values import Value
 from countersign.signing.keys import public_text, read_key_file
 from countersign.strict_yaml import load
@@ -25,7 +26,8 @@ TEXT = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
 MODELS: dict[str, type[Value]] = {
     "A policy": Policy, "A rule": Rule, "An amount": AmountCondition, "A window": Window, "A need": Need,
     "Terms": Terms, "Editing": Editing, "After a rejection": AfterRejection, "Breaking the glass": BreakGlass,
-    "A ladder": Ladder, "A tier": Tier, "A takeover": Takeover, "A directory": Entry, "A limit": Limit,
+    "A ladder": Ladder, "A tier": Tier, "A takeover": Takeover, "Settling": Settling,
+    "A directory": Entry, "A limit": Limit,
 }  # fmt: skip
 
 

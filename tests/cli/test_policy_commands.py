@@ -103,7 +103,8 @@ def test_a_real_proposal_is_explained_by_name(cli: CommandLine) -> None:
     reasons = {one["person"]: one["why"].split(":")[0] for one in asked["cannot_approve"]}
     assert reasons == {
         "rita": "requester_may_not_decide", "dora": "role_missing", "ada": "role_missing", "ben": "role_missing",
-        "cleo": "role_missing", "lea": "role_missing", "max": "role_missing",
+        "cleo": "role_missing", "lea": "role_missing", "max": "role_missing", "fay": "role_missing",
+        "finn": "role_missing",
     }  # fmt: skip
     (missing,) = asked["missing"]
     assert missing.startswith("1 of role reviewer, who can approve, edit, reject, within 72h; reminded after 24h; ")

@@ -50,6 +50,7 @@ COMMANDS: dict[str, list[str]] = {
     "list": ["list", *ACME],
     "status": ["status", OPERATION, *ACME],
     "timeline": ["timeline", OPERATION, *ACME],
+    "rebuild": ["rebuild", OPERATION, *ACME],
     "wait": ["wait", OPERATION, *ACME],
     "show": ["show", OPERATION, *ACME],
     "audit show": ["audit", "show", *ACME],

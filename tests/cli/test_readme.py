@@ -6,6 +6,7 @@ import re
 import socket
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -13,6 +14,9 @@ from countersign.cli.dev_server import UI_OFFSET, free_port
 from tests.cli.office import ROOT
 from tests.support.processes import Processes
 from tests.support.readme import README, regenerated
+
+PAYMENTS_PORT = "8090"
+"""Where the README and the shipped channels have the example's payment service."""
 
 
 def test_commands_and_settings_are_the_programs() -> None:
@@ -60,11 +64,22 @@ def checkout(folder: Path) -> Path:
     return folder
 
 
+def with_own_payments(folder: Path) -> str:
+    """The port of a payment service in place of the example's, which may be taken; the checkout's channels name it."""
+    port = str(free_port())
+    (folder / "policies").unlink()
+    copytree(ROOT / "policies", folder / "policies")
+    channels = folder / "policies" / "channels.yaml"
+    channels.write_text(channels.read_text().replace(PAYMENTS_PORT, port))
+    return port
+
+
 @pytest.mark.timeout(400)
 def test_the_run_by_hand_works_verbatim(processes: Processes, tmp_path: Path) -> None:
     folder = tmp_path / "checkout"
     folder.mkdir()
     checkout(folder)
+    payments_port = with_own_payments(folder)
     env = {"TEMPORAL_ADDRESS": f"localhost:{port_with_room_above()}", "DATABASE_URL": "", "OPENAI_API_KEY": ""}
     govern = ["sh", "-ec", *steps_of("who may decide")]
     server, worker, prepare, start, decide = (["sh", "-ec", lines] for lines in steps_of("by hand"))
@@ -76,6 +91,11 @@ def test_the_run_by_hand_works_verbatim(processes: Processes, tmp_path: Path) ->
     working.wait_for_line("role agent", timeout=90)
     own, back, hold = (["sh", "-ec", lines] for lines in steps_of("step in"))
     steps = {"prepare": prepare, "start": start, "decide": decide, "own": own, "back": back, "hold": hold}
+    service, *refund = steps_of("a refund")
+    service = service.replace(PAYMENTS_PORT, payments_port)
+    payments = processes.start(["sh", "-ec", service], name="payments", env=env, cwd=folder)
+    payments.wait_for_line("payments at")
+    steps["refund"] = ["sh", "-ec", "".join(refund)]
     for name, step in {**steps, "govern": govern}.items():
         done = processes.start(step, name=name, env=env, cwd=folder)
         assert done.wait(100) == 0, done.output
@@ -84,6 +104,7 @@ def test_the_run_by_hand_works_verbatim(processes: Processes, tmp_path: Path) ->
     published = folder / "var" / "published" / "public" / "acme"
     assert (published / "first-half.md").read_text().startswith("# ")
     assert "opening" in (published / "stepped-in.md").read_text()
+    assert "249.00 EUR" in (folder / "var/published/messages/acme/charged-twice.message.txt").read_text()
     assert sys.executable.startswith(str(ROOT)) or (folder / ".venv").exists()
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.review_text import BUSINESS_NAMES
 from countersign.cli.session import now
+from countersign.cli.tool_words import BUSINESS_NAMES, EFFECT_NAMES
 from countersign.domain.administration import DirectoryChange, KeyRevocation, PersonChange
 from countersign.domain.directory import Standing
 from countersign.domain.money import Amount
@@ -83,7 +83,7 @@ def test_earlier_amounts_are_shown_as_money(desk: Desk) -> None:
 
 
 def test_every_tool_that_the_gateway_knows_has_a_name_for_people() -> None:
-    assert set(BUSINESS_NAMES) == set(REGISTERED)
+    assert set(BUSINESS_NAMES) == set(EFFECT_NAMES) == set(REGISTERED)
 
 
 def test_a_tool_without_a_name_is_said_to_be_unknown(desk: Desk) -> None:

@@ -221,7 +221,8 @@ def test_an_exported_audit_verifies_without_the_ledger(cli: CommandLine, tmp_pat
     out = tmp_path / "audit.jsonl"
     cli.done("audit", "export", *ACME, "--out", out)
 
-    records = [AuditRecord.model_validate(json.loads(line)) for line in out.read_text().splitlines()]
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    records = [AuditRecord.model_validate(line) for line in lines if "sequence" in line]
 
     count, _ = verify_chain(records, tenant="acme", origin="local", checkpoint=None)
     assert count == len(records) > 0

@@ -10,9 +10,12 @@ import pytest
 from countersign.cli.rendering import moment
 from countersign.cli.session import now
 from countersign.cli.standing import tick_line
+from countersign.cli.start import next_lines
 from countersign.domain.administration import DirectoryChange, PersonChange
+from countersign.domain.canonical import sha256_hex
 from countersign.domain.directory import Standing
 from countersign.domain.need import Tick
+from countersign.domain.operation import Operation
 from countersign.domain.state import State
 from tests.cli.desk import ACME, TENANT, Desk
 
@@ -101,3 +104,25 @@ def test_where_nobody_else_may_have_control_the_brief_says_so(desk: Desk) -> Non
     brief = desk.cli.done("brief", OPERATION, *LEA).out
 
     assert "  hand over: no: there is nobody else who could be handed control\n" in brief
+
+
+def test_resuming_what_has_ended_says_that_nothing_was_started_and_what_to_do(desk: Desk) -> None:
+    desk.asked()
+    desk.stands(OPERATION, State.CANCELLED, "cancelled_by_operator")
+
+    told = desk.cli.done("resume", OPERATION, *ACME).out
+
+    assert line("state", told) == "finished: CANCELLED"
+    assert line("note", told).startswith("nothing was started: the run has ended, and what came of it stands; to ask")
+
+
+@pytest.mark.parametrize(
+    ("case", "waits"),
+    [("report", "report-7 --tenant acme --until WAITING_APPROVAL"), ("refund", "report-7 --tenant acme")],
+)
+def test_after_a_start_people_are_waited_for_only_where_they_are_sure_to_be_asked(case: str, waits: str) -> None:
+    operation = Operation(
+        tenant=TENANT, operation=OPERATION, case=case, request_hash=sha256_hex(b""), requester="rita",
+        statement="a.b.c", registered_at=now(),
+    )  # fmt: skip
+    assert next_lines(operation)[0][1].partition("starter.py wait ")[2] == waits

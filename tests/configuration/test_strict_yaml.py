@@ -173,7 +173,12 @@ def test_the_policies_of_this_repository_are_accepted(tmp_path: Path) -> None:
 
     assert load(ROOT / "policies" / "report-rubric.yaml", Rubric).criteria
     assert load(ROOT / "policies" / "report.yaml", Policy).policy == "report"
-    assert set(load(ROOT / "policies" / "channels.yaml", Channels).channels) == {"internal", "public"}
+    assert set(load(ROOT / "policies" / "channels.yaml", Channels).channels) == {
+        "internal",
+        "public",
+        "messages",
+        "payments",
+    }
     assert load(tmp_path / "rubric.yaml", Rubric).criteria[0].id == "answers"
 
 
@@ -184,14 +189,14 @@ POLICY_FIELDS = [
     ("policy: report", "policy:", "policy: write a text"),
     ("policy: report", "policy: ''", "policy: id '' is not allowed"),
     ("policy: report", "policy: no one", "policy: id 'no one' is not allowed"),
-    ("version: 3", "version:", "version: write a whole number"),
-    ("version: 3", "version: 0", "version: write 1 or more"),
-    ("version: 3", "version: '1'", "version: write a whole number"),
-    ("version: 3", "version: 1.5", "version: write a whole number"),
-    ("version: 3", "version: 010", "version: write a whole number"),
-    ("version: 3", "version: true", "version: write a whole number"),
-    ("version: 3", "version: 1\nversion: 3", "line 5: key 'version' stands twice"),
-    ("version: 3", "version: .nan", "version: write a whole number"),
+    ("version: 4", "version:", "version: write a whole number"),
+    ("version: 4", "version: 0", "version: write 1 or more"),
+    ("version: 4", "version: '1'", "version: write a whole number"),
+    ("version: 4", "version: 1.5", "version: write a whole number"),
+    ("version: 4", "version: 010", "version: write a whole number"),
+    ("version: 4", "version: true", "version: write a whole number"),
+    ("version: 4", "version: 1\nversion: 4", "line 5: key 'version' stands twice"),
+    ("version: 4", "version: .nan", "version: write a whole number"),
     ("rules:", "rule:", "rule: no such field; check the spelling"),
     ("  - id: internal-by-rule", "  - ID: internal-by-rule", "rules.0.ID: no such field; check the spelling"),
     ("id: internal-by-rule", "id: external-needs-a-reviewer", "the file: each rule needs an id of its own"),
@@ -238,7 +243,7 @@ def test_a_wrong_field_of_a_policy_is_named(tmp_path: Path, good: str, bad: str,
 
 
 WITH_DEFAULTS = ("counts:", "after_rejection:")
-STEPPING_IN = ("takeover:", "remind:", "then: expire", *(f"{reason}:" for reason in Reason))
+STEPPING_IN = ("takeover:", "settling:", "remind:", "then: expire", *(f"{reason}:" for reason in Reason))
 """Without these lines fewer people come in; none of them lets anything more happen."""
 EDITING = ("terms:", "editing:", "fields:", "raises_risk:")
 LINES = [line for line in POLICY.splitlines() if line.strip() and not line.startswith("#")]
@@ -289,8 +294,8 @@ def test_a_wrong_field_of_a_rubric_is_named(tmp_path: Path, good: str, bad: str,
 @pytest.mark.parametrize(
     ("good", "bad", "says"),
     [
-        ("    kind: file", "    kind: folder", "channels.internal.kind: write 'file' or 'http'"),
-        ("    kind: file", "    kind: http", "channels.internal: an http channel needs 'url', a file channel has none"),
+        ("    kind: file", "    kind: folder", "channels.internal.kind: write 'file', 'http' or 'payments'"),
+        ("    kind: file", "    kind: http", "channels.internal: a channel of kind http needs 'url'"),
         ("side_effect: internal_publication", "side_effect:", "channels.internal.side_effect"),
         ("    reversibility: reversible\n", "", "channels.internal.reversibility: it is missing; give it"),
         ("file\n    tenants: [acme]\n", "file\n", "channels.internal.tenants: it is missing; give it"),

@@ -27,7 +27,7 @@ class Stranded(Exception):
 
     It refuses what a worker made of a task if a timer or a step that is given up in it has come to its end meanwhile,
     and gives the task to nobody again, or in vain (temporalio/sdk-java#3088); a real server does neither. The course is
-    played anew.
+    played once more, and where that ends so too, another one in its place.
     """
 
 

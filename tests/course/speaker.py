@@ -61,7 +61,7 @@ class Speaker:
         if kind in ("amend", "grade", "propose", "release"):
             fields["draft_version"] = draft
         if kind == "amend":
-            made = a_draft(f"Sales, amended{self._again()}", sound=say.sound).model_dump(mode="json")
+            made = a_draft(f"Sales, amended{self._again()}", sound=say.sound)
             fields["content"] = self._stage.ledger.documents.put(TENANT, canonical_bytes(made))
         if kind == "hand_over":
             fields["to"] = say.to

@@ -6,12 +6,13 @@ Only the models are stand-ins: an agent that writes one sound sentence when it i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import JsonValue
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -21,11 +22,12 @@ from activities.grading import GradingSteps
 from activities.runs import Runs
 from countersign import bootstrap
 from countersign.domain.administration import PolicyChange
-from countersign.domain.draft import Claim, Draft, ReportRequest
+from countersign.domain.draft import DraftObject
 from countersign.domain.policy import Policy
 from countersign.domain.proposal import Approval
+from countersign.domain.report import Claim, Draft
 from countersign.domain.rubric import CriterionResult, GraderAnswer, Rubric
-from countersign.ports import DatasetReader, Written
+from countersign.ports import ReportMaterial, Written
 from tests.course.terms import TERMS, written
 from tests.support.skipping import Skipping
 from workflows.governed_action import GovernedAction
@@ -34,15 +36,16 @@ from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
 TENANT = "acme"
 
 
-def a_draft(title: str, *, sound: bool = True) -> Draft:
+def a_draft(title: str, *, sound: bool = True) -> DraftObject:
     """What the data says, or something else."""
     claim = Claim(
         id="c1", query="SELECT sum(amount) FROM data", value="500.50" if sound else "500.51", unit="", shown="500.50"
     )
-    return Draft(
+    written = Draft(
         title=title, body="Sales came to {{c1}}.", claims=(claim,), source="sales.csv", period="none stated",
         unit="none stated", limitations=("Only what the file holds.",),
     )  # fmt: skip
+    return written.model_dump(mode="json")
 
 
 class Agent:
@@ -53,7 +56,7 @@ class Agent:
         self.let.set()
 
     async def draft(
-        self, thread: str, attempt: int, request: ReportRequest, dataset: DatasetReader, earlier: Draft | None,
+        self, thread: str, attempt: int, material: ReportMaterial, earlier: DraftObject | None,
         feedback: Sequence[str], on_progress: Callable[[str], Awaitable[None]],
     ) -> Written:  # fmt: skip
         """As ports.Drafter."""
@@ -65,7 +68,7 @@ class Agent:
 class Grader:
     """Is content."""
 
-    async def grade(self, document: str, rubric: Rubric, request: ReportRequest) -> GraderAnswer:
+    async def grade(self, document: str, rubric: Rubric, task: Mapping[str, JsonValue]) -> GraderAnswer:
         """As ports.Grader."""
         criteria = tuple(CriterionResult(id=criterion.id, passed=True) for criterion in rubric.criteria)
         return GraderAnswer(verdict="satisfied", criteria=criteria, raw="", model="stand-in")
@@ -89,10 +92,11 @@ class Stage:
 
     def _made(self) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
         settings, clock = self.installation.settings, self.installation.clock
-        runs, rubric = Runs(self.ledger, clock), bootstrap.load_rubric(settings)
+        runs, cases = Runs(self.ledger, clock), bootstrap.cases(settings, self.ledger, clock)
+        rubrics = bootstrap.load_rubrics(settings)
         stand_ins = {
-            "draft": DraftingSteps(self.ledger, runs, bootstrap.evidence(settings), self.agent).draft,
-            "grade": GradingSteps(self.ledger, runs, Grader(), rubric).grade,
+            "draft": DraftingSteps(self.ledger, runs, cases, {"report": self.agent}).draft,
+            "grade": GradingSteps(self.ledger, runs, cases, Grader(), rubrics).grade,
         }
         steps = bootstrap.agent_activities(settings, self.ledger, clock)
         made = [stand_ins.get(step.__name__, step) for step in steps]

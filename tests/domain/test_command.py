@@ -12,11 +12,14 @@ from countersign.domain.canonical import sha256_hex
 from countersign.domain.command import COMMANDS, ENDING, ENDS_AS, Command, CommandKind, Situation, rule_on_command
 from countersign.domain.control import Control, Takeover, first_control
 from countersign.domain.decision import Outcome, Ruling
+from countersign.domain.settlement import Settling, Unsettled
 from countersign.domain.state import Event, State, after
 from tests.domain.samples import NOW, a_person
 
 HOUR, MOMENT = timedelta(hours=1), timedelta(microseconds=1)
 DRAFT = sha256_hex(b"a draft")
+KEY, OTHER_KEY = "a" * 64, "b" * 64
+UNSETTLED = Unsettled(key=KEY, settling=Settling(role="lead"), authors=frozenset({"lou"}), busy=False)
 PERSONS = {
     one.id: one for one in [
         a_person("rita", "requester"),
@@ -35,6 +38,7 @@ NOBODYS = Control(by="nobody", version=3, since=NOW)
 SAYS: dict[str, dict[str, Any]] = {
     "amend": {"draft_version": 3, "content": DRAFT}, "grade": {"draft_version": 3}, "propose": {"draft_version": 3},
     "release": {"draft_version": 3}, "hand_over": {"to": "lou"}, "supersede": {"successor": "report-2"},
+    "settle": {"key": KEY, "finding": "executed", "reference": "refund-7", "comment_hash": DRAFT},
 }  # fmt: skip
 """What each says beside its name, to be right."""
 
@@ -56,7 +60,7 @@ def a_situation(control: Control, **changes: Any) -> Situation:
     ordinary = Situation(
         control=control, state=State.RUNNING, takeover=Takeover(role="lead", lease="8h"), escalated_to=None,
         requester="rita", requester_may_withdraw=True, on_its_way=False, draft_version=3, receiver=PERSONS["lou"],
-        successor="", problem="", now=NOW + HOUR,
+        successor="", problem="", now=NOW + HOUR, unsettled=UNSETTLED,
     )  # fmt: skip
     return ordinary._replace(**changes)
 
@@ -72,6 +76,7 @@ _ONLY_LEA = {**dict.fromkeys(PERSONS, HOLDER), "lea": OK, "ivan": ROLE}
 _NOBODY = {**dict.fromkeys(PERSONS, HOLDER), "ivan": ROLE}
 _RITA = {**dict.fromkeys(PERSONS, REQUESTER), "rita": OK, "ivan": ROLE}
 _ENDS = {**dict.fromkeys(PERSONS, ROLE), "lea": OK, "lou": OK, "omar": OK}
+_SETTLES = {**dict.fromkeys(PERSONS, ROLE), "lea": OK, "lou": Ruling.NOT_INDEPENDENT}
 HELD_BY_THE_HOLDER: tuple[CommandKind, ...] = ("amend", "grade", "propose", "release", "hand_over")
 WHO_MAY: dict[tuple[str, str], dict[str, Ruling]] = {
     ("take_over", "agent"): _TAKES,
@@ -80,6 +85,7 @@ WHO_MAY: dict[tuple[str, str], dict[str, Ruling]] = {
     **{(kind, whose): _ONLY_LEA if whose == "lea" else _NOBODY for kind in HELD_BY_THE_HOLDER for whose in WHOSE},
     **{(kind, whose): _RITA for kind in ("withdraw", "supersede") for whose in WHOSE},
     **{("cancel", whose): _ENDS for whose in WHOSE},
+    **{("settle", whose): _SETTLES for whose in WHOSE},
 }
 TABLE = [
     (kind, whose, person, ruling) for (kind, whose), persons in WHO_MAY.items() for person, ruling in persons.items()
@@ -109,7 +115,7 @@ def test_what_may_be_on_its_way_can_be_watched_and_not_turned_back(
 ) -> None:
     outcome = ruled(kind, person, WHOSE[whose], state=State.OUTCOME_UNKNOWN, on_its_way=True)
 
-    turns_back = ruling == OK and kind != "take_over"
+    turns_back = ruling == OK and kind not in ("take_over", "settle")
     assert outcome.ruling == (Ruling.TOO_LATE if turns_back else ruling), outcome.sentence()
 
 
@@ -120,13 +126,14 @@ def test_what_may_be_on_its_way_can_be_watched_and_not_turned_back(
 def test_a_command_for_another_version_of_control_does_nothing_and_says_who_is_in_control(
     kind: CommandKind, seen: int
 ) -> None:
-    """Also the holder's own; what ends the run alone is good whoever is in control."""
+    """Also the holder's own; what ends the run, or is about the outside, is good whoever is in control."""
     person = "rita" if kind in ("withdraw", "supersede") else "lea"
 
     outcome = ruled(kind, person, LEAS, {"control_version": seen})
 
-    assert outcome.ruling == (OK if kind in ENDING else STALE)
-    if kind not in ENDING:
+    is_bound = kind not in ENDING and kind != "settle"
+    assert outcome.ruling == (STALE if is_bound else OK)
+    if is_bound:
         assert outcome.detail == (
             f"control is with lea since {NOW.isoformat()}, version 2; you saw version {seen}; look at the run and "
             "sign again"
@@ -247,6 +254,9 @@ STRANGE = [
     ("take_over", {"draft_version": 3}), ("take_over", {"content": DRAFT}), ("grade", {"content": DRAFT}),
     ("release", {"content": DRAFT}), ("hand_over", {"to": "lou", "successor": "report-2"}), ("cancel", {"to": "lou"}),
     ("withdraw", {"successor": "report-2"}), ("supersede", {"draft_version": 1}), ("amend", {"content": ""}),
+    ("cancel", {"key": KEY}), ("take_over", {"finding": "executed"}), ("release", {"reference": "refund-7"}),
+    ("settle", {"to": "lou"}), ("settle", {"content": DRAFT}), ("settle", {"finding": ""}),
+    ("settle", {"reference": ""}), ("settle", {"finding": "not_executed"}),
 ]  # fmt: skip
 
 
@@ -291,3 +301,23 @@ def test_each_end_that_people_make_is_one_of_its_own(kind: CommandKind) -> None:
 def test_a_malformed_command_does_not_exist(changes: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         a_command("take_over", "lea", AGENTS, **changes)
+
+
+SETTLING: list[tuple[dict[str, Any], dict[str, Any], Ruling]] = [
+    ({"key": OTHER_KEY}, {}, Ruling.NOTHING_UNKNOWN),
+    ({}, {"unsettled": None}, Ruling.NOTHING_UNKNOWN),
+    ({}, {"unsettled": UNSETTLED._replace(busy=True)}, Ruling.BEING_LOOKED_UP),
+    ({}, {"unsettled": UNSETTLED._replace(settling=None)}, ROLE),
+    ({}, {"requester": "lea"}, Ruling.NOT_INDEPENDENT),
+    ({"comment_hash": ""}, {}, Ruling.REASON_MISSING),
+    ({}, {"problem": "the evidence is not in the ledger"}, CONTENT),
+    ({"finding": "not_executed", "reference": ""}, {}, OK),
+]
+
+
+@pytest.mark.guarantee("G36")
+@pytest.mark.parametrize(("said", "known", "ruling"), SETTLING)
+def test_an_unknown_outcome_is_settled_by_an_independent_person_with_evidence_for_that_very_key(
+    said: dict[str, Any], known: dict[str, Any], ruling: Ruling
+) -> None:
+    assert ruled("settle", "lea", AGENTS, said, **known).ruling == ruling

@@ -78,3 +78,14 @@ def test_every_part_that_is_elsewhere_is_named_at_once() -> None:
         require_loopback("a:1", "postgresql://b/d", {"press": press("http://c/"), "internal": FILE})
 
     assert "TEMPORAL_ADDRESS (a); DATABASE_URL (b); channel press (c):" in refused.value.message
+
+
+@pytest.mark.parametrize("elsewhere", ["url", "orders_url"])
+def test_a_payment_service_is_on_this_machine_with_both_its_addresses(elsewhere: str) -> None:
+    here = {"url": "http://127.0.0.1:8090/refunds", "orders_url": "http://127.0.0.1:8090/orders"}
+    fields = {"kind": "payments", "tenants": ["acme"], "side_effect": "refund", "reversibility": "correctable"}
+    config = ChannelConfig.model_validate({**fields, **here})
+    require_loopback("localhost:1", SQLITE, {"payments": config})
+    away = config.model_copy(update={elsewhere: "https://shop.example.com/"})
+    with pytest.raises(ConfigurationRefused, match=r"channel payments \(.*shop\.example\.com"):
+        require_loopback("localhost:1", SQLITE, {"payments": away})

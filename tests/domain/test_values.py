@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from countersign.domain.channel import ChannelConfig, Channels
 from countersign.domain.directory import Key
-from countersign.domain.draft import CLAIM_REFERENCE, DatasetRef, Draft, ReportRequest, Violation
+from countersign.domain.draft import Violation
 from countersign.domain.errors import CountersignError, Drifted, NotAuthorised, NotFound, StatementRefused, Unavailable
 from countersign.domain.proposal import ApprovalStatus, Proposal
+from countersign.domain.report import CLAIM_REFERENCE, DatasetRef, Draft, ReportRequest
 from countersign.domain.values import first_problem
 from tests.domain.samples import CONTENT, NOW, a_need, a_person, a_proposal, a_vote, an_approval
 
@@ -200,13 +201,17 @@ CHANNEL: dict[str, Any] = {
     "kind": "file", "tenants": ["acme"], "side_effect": "external_publication", "reversibility": "correctable",
 }  # fmt: skip
 HTTP: dict[str, Any] = {**CHANNEL, "kind": "http", "url": "https://press.example.com/reports"}
+PAYMENTS: dict[str, Any] = {**HTTP, "kind": "payments", "orders_url": "https://press.example.com/orders"}
 
 
 @pytest.mark.parametrize("name", ["public", "p", "press-2"])
-def test_a_channel_is_a_folder_or_an_address(name: str) -> None:
-    channels = Channels.model_validate({"channels": {name: CHANNEL, "press": {**HTTP, "token_env": "PRESS_TOKEN"}}})
+def test_a_channel_is_a_folder_or_addresses(name: str) -> None:
+    named = {name: CHANNEL, "press": {**HTTP, "token_env": "PRESS_TOKEN"}, "payments": {**PAYMENTS, "token_env": "T"}}
+    channels = Channels.model_validate({"channels": named}).channels
 
-    assert channels.channels["press"].token_env == "PRESS_TOKEN"
+    assert channels["press"].token_env == "PRESS_TOKEN"
+    assert (channels[name].urls, channels["press"].urls) == ((), (HTTP["url"],))
+    assert channels["payments"].urls == (PAYMENTS["url"], PAYMENTS["orders_url"])
 
 
 @pytest.mark.parametrize(
@@ -216,6 +221,13 @@ def test_a_channel_is_a_folder_or_an_address(name: str) -> None:
         {**HTTP, "url": ""},
         {**HTTP, "token_env": "press-token"},
         {**HTTP, "token": "secret"},
+        {**HTTP, "orders_url": "https://press.example.com/orders"},
+        {**HTTP, "optional": True},
+        {**PAYMENTS, "url": ""},
+        {**PAYMENTS, "orders_url": ""},
+        {**PAYMENTS, "tenants": ["acme", "globex"]},
+        {**CHANNEL, "kind": "payments"},
+        {**CHANNEL, "optional": True},
         {**CHANNEL, "kind": "mail"},
         {**CHANNEL, "tenants": []},
         {**CHANNEL, "tenants": ["../acme"]},

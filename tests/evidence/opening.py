@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from countersign.domain.draft import DatasetSchema
+from countersign.domain.report import DatasetSchema
 from countersign.evidence.dataset import Dataset
 
 

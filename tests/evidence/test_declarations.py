@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from countersign.domain.draft import DatasetSchema
 from countersign.domain.errors import DataRefused
+from countersign.domain.report import DatasetSchema
 from countersign.evidence.dataset import Dataset
 
 ROWS = "date,delay,note\n2013-01-01,2,ok\n2013-01-02,NA,NA\n2013-01-03,-3,n/a\n"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from countersign.domain.draft import DatasetSchema
 from countersign.domain.errors import DataRefused
+from countersign.domain.report import DatasetSchema
 from countersign.evidence.dataset import Dataset
 from tests.evidence.opening import opened, rows
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.domain.draft import DatasetRef, DatasetSchema
 from countersign.domain.errors import DataRefused, NotFound
+from countersign.domain.report import DatasetRef, DatasetSchema
 from countersign.evidence.shelves import KEPT_OPEN, Shelves
 
 

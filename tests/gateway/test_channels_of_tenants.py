@@ -13,9 +13,8 @@ import pytest
 import yaml
 
 from countersign import bootstrap
-from countersign.cases.report.case import channel_of
-from countersign.domain.channel import ChannelConfig
-from countersign.domain.errors import ConfigurationRefused
+from countersign.domain.channel import ChannelConfig, Takes, channel_of, channel_taking
+from countersign.domain.errors import ConfigurationRefused, InputRefused
 from countersign.domain.execution import EffectResult, ExecutionStatus
 from countersign.domain.proposal import Approval
 from countersign.settings import ROOT, Settings
@@ -59,11 +58,12 @@ def executed(settings: Settings, world: World, approval: Approval) -> EffectResu
 
 
 def share(settings: Settings, *tenants: str) -> None:
-    """Give every channel to these tenants."""
+    """Give every channel to these tenants, but the payment service's, which has one alone."""
     path = settings.policies / "channels.yaml"
     written = yaml.safe_load(path.read_text())
     for channel in written["channels"].values():
-        channel["tenants"] = [*tenants]
+        if channel["kind"] != "payments":
+            channel["tenants"] = [*tenants]
     path.write_text(yaml.safe_dump(written))
 
 
@@ -126,3 +126,16 @@ def test_drafting_refuses_another_tenants_in_the_gateways_words(name: str) -> No
     with pytest.raises(ConfigurationRefused) as refused:
         channel_of(name, OTHER, CHANNELS)
     assert refused.value.message == f"channel {name!r} is not configured for tenant globex; allowed: internal"
+
+
+@pytest.mark.parametrize(("name", "takes"), [("internal", "refunds"), ("payments", "documents")])
+def test_drafting_refuses_a_channel_for_what_it_does_not_take_and_names_those_that_do(name: str, takes: Takes) -> None:
+    service = ChannelConfig(
+        kind="payments", tenants=(TENANT,), side_effect="refund", reversibility="reversible",
+        url="https://shop.example.com/refunds", orders_url="https://shop.example.com/orders",
+    )  # fmt: skip
+    channels = {**CHANNELS, "payments": service, "others": service.model_copy(update={"tenants": (OTHER,)})}
+    suitable = "internal, public" if takes == "documents" else "payments"
+    with pytest.raises(InputRefused, match=f"channel '{name}' takes .*, not {takes}; allowed: {suitable}$"):
+        channel_taking(takes, name, TENANT, channels)
+    assert channel_taking("refunds", "payments", TENANT, channels) == service

@@ -128,7 +128,8 @@ class TestWords:
         """A policy may be stricter about one channel; the arguments say which one it really is."""
         args = {"channel": "press", "name": "q2-report.md", "title": "Sales"}
         words = {"target": "press:q2-report.md", "side_effect": "external_publication"}
-        attempt.is_forged(world.granted(channel="internal", args=args, **words), "words_do_not_fit")
+        forged = world.granted(channel="internal", args=args, wanted=world.wanted("press"), **words)
+        attempt.is_forged(forged, "words_do_not_fit")
 
     def test_an_external_publication_that_calls_itself_internal(self, world: World, attempt: Attempt) -> None:
         """The policy would grant it by rule; only the gateway knows what the channel really does."""

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,14 +17,16 @@ import pytest
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import Unavailable
 from countersign.domain.execution import Receipt
-from countersign.gateway import file_channel
+from countersign.gateway import file_channel, file_reversal, folders
 from countersign.gateway.channels import NotSent, OutcomeUnknown, Refused
-from countersign.gateway.file_channel import STAGING, FileChannel
+from countersign.gateway.file_channel import FileChannel
+from countersign.gateway.folders import STAGING
 from tests.gateway.asking import in_parallel
 
 KEY, OTHER_KEY = "ab" * 32, "cd" * 32
 NAME = "q2-report.md"
 DOCUMENT = b"# Report\n" + b"all of it\n" * 5_000
+TRACED = {module.__file__ for module in (file_channel, file_reversal, folders)}
 
 
 @pytest.fixture
@@ -274,7 +277,7 @@ def test_killed_at_any_line_it_leaves_nothing_or_a_whole_publication_and_can_be_
     while not ended:
         line += 1
         channel = FileChannel("internal", tmp_path / str(line), "internal_publication")
-        ended = sent_by_a_process_that_is_killed_at(line, channel)
+        ended = done_by_a_process_killed_at(line, partial(send, channel))
         left = visible(tmp_path / str(line))
         assert left in ({}, {NAME: DOCUMENT}), f"half a publication after line {line}"
         assert (channel.look_up(KEY) is not None) == bool(left), f"the look-up is wrong after line {line}"
@@ -285,23 +288,23 @@ def test_killed_at_any_line_it_leaves_nothing_or_a_whole_publication_and_can_be_
     assert outcomes == {True, False}
 
 
-def sent_by_a_process_that_is_killed_at(line: int, channel: FileChannel) -> bool:
-    """Send in a process of its own, killed before the n-th line of the channel's code; whether it came to its end."""
+def done_by_a_process_killed_at(line: int, do: Callable[[], object]) -> bool:
+    """Do it in a process of its own, killed before the n-th line of the channel's code; whether it came to its end."""
     process = os.fork()
     if process == 0:
         sys.settrace(killer(line))
-        send(channel)
+        do()
         os._exit(0)
     _, status = os.waitpid(process, 0)
     return os.WIFEXITED(status)
 
 
 def killer(line: int) -> Callable[[FrameType, str, Any], Any]:
-    """A trace function that kills its own process before the n-th line of the channel's module."""
+    """A trace function that kills its own process before the n-th line of the channel's modules."""
     left = [line]
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename != file_channel.__file__:
+        if frame.f_code.co_filename not in TRACED:
             return None
         if event == "line":
             left[0] -= 1

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import ConfigurationRefused
 from countersign.domain.execution import Receipt
-from countersign.gateway.channels import ChannelFailure, NotSent, OutcomeUnknown, Refused
+from countersign.gateway.channels import ChannelFailure, NotSent, OutcomeUnknown
 from countersign.gateway.http_channel import HttpChannel
 from tests.gateway.conftest import TOKEN
 from tests.support.publisher import Publisher
@@ -107,12 +107,20 @@ def test_a_key_that_is_being_worked_on_is_unknown_to_a_second_caller_and_to_a_lo
         press.look_up(KEY)
 
 
-def test_another_document_under_the_same_key_is_refused_for_good(press: HttpChannel, publisher: Publisher) -> None:
+def test_another_document_under_the_same_key_is_a_conflict_for_a_person(
+    press: HttpChannel, publisher: Publisher
+) -> None:
     send(press)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(OutcomeUnknown) as conflict:
         send(press, b"another")
-    assert refused.value.reason == "outside_conflict"
+    assert conflict.value.reason == "outside_conflict"
+    assert publisher.calls("GET") == [KEY]
     assert publisher.effects() == [(KEY, DOCUMENT)]
+
+
+def test_a_service_that_lists_no_keys_says_so_and_takes_nothing_back(press: HttpChannel) -> None:
+    assert press.held() is None
+    assert press.reversing() is None
 
 
 def test_a_wrong_credential_is_not_sent_and_not_shown(address: str, publisher: Publisher) -> None:

@@ -48,8 +48,7 @@ def after_the_claim(world: World, channel: Channel) -> None:
 
 
 @pytest.mark.parametrize("step", HAS_SENT)
-@pytest.mark.guarantee("G31")
-@pytest.mark.guarantee("G37")
+@pytest.mark.guarantee("G31", "G33", "G37")
 def test_killed_while_posting_it_is_posted_once(
     world: World, start: Start, press: HttpChannel, publisher: Publisher, step: str
 ) -> None:
@@ -68,6 +67,7 @@ def test_killed_while_posting_it_is_posted_once(
     assert len(publisher.calls("POST")) == 1
     assert world.audit_types()[-1] == "effect.executed"
     assert world.audit_types().count("effect.executed") == 1
+    world.ledger.audit.verify(TENANT)
 
 
 @pytest.mark.parametrize("step", HAS_SENT)

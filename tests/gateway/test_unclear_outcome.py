@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from countersign.domain.execution import ExecutionStatus, Receipt
-from countersign.gateway.channels import OutcomeUnknown
+from countersign.gateway.channels import Channel, OutcomeUnknown
 from countersign.gateway.gateway import CLAIM_MARGIN
 from countersign.gateway.http_channel import HttpChannel, Limits
 from tests.gateway.asking import code, execute, reconcile
@@ -92,15 +93,16 @@ def test_another_document_under_our_key_waits_for_a_person(
     assert len(publisher.calls("POST")) == 1
 
 
-def test_a_key_that_was_used_for_another_document_is_refused_for_good(
+def test_a_key_that_was_used_for_another_document_is_left_to_a_person(
     world: World, press: HttpChannel, publisher: Publisher
 ) -> None:
     approval = world.granted()
-    publisher.begin(approval.proposal.action.idempotency_key(), b"somebody else's")
+    key = approval.proposal.action.idempotency_key()
+    publisher.begin(key, b"somebody else's")
+    publisher.publish(key, b"somebody else's")
     result = execute(world.gateway(press), approval)
-    assert (result.status, code(result)) == (None, "outside_conflict")
-    assert world.audit_types() == ["effect.intended", "effect.not_sent"]
-    assert publisher.effects() == []
+    assert (result.status, code(result)) == (UNKNOWN, "outside_conflict")
+    assert world.audit_types() == ["effect.intended", "effect.unknown"]
 
 
 @pytest.mark.guarantee("G35")
@@ -168,8 +170,9 @@ class SlowChannel:
     """A real channel whose answer arrives only after the claim has ended, as after a long pause of the process."""
 
     def __init__(self, channel: HttpChannel, meanwhile: Any, loses_its_answer: bool) -> None:
-        self.name, self.side_effect = channel.name, channel.side_effect
+        self.name, self.side_effect, self.takes = channel.name, channel.side_effect, channel.takes
         self.time_limit, self.keys_kept = channel.time_limit, channel.keys_kept
+        self.lands_within = channel.lands_within
         self._channel, self._meanwhile, self._loses_its_answer = channel, meanwhile, loses_its_answer
 
     def send(self, *arguments: Any) -> Receipt:
@@ -181,6 +184,12 @@ class SlowChannel:
 
     def look_up(self, key: str) -> Receipt | None:
         return self._channel.look_up(key)
+
+    def held(self) -> Iterable[Receipt] | None:
+        return self._channel.held()
+
+    def reversing(self) -> Channel | None:
+        return self._channel.reversing()
 
 
 @pytest.mark.parametrize("loses_its_answer", [False, True])

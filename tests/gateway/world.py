@@ -18,6 +18,7 @@ from countersign.domain.administration import (
     SCOPE,
     SIDE_EFFECT,
     TOOL_VERSION,
+    AdministrationRequest,
     Change,
     DirectoryChange,
     KeyAddition,
@@ -38,10 +39,12 @@ from countersign.domain.freeze import Freeze, FreezeOrder
 from countersign.domain.operation import Operation, RequestStatement
 from countersign.domain.policy import Policy, assess
 from countersign.domain.proposal import Approval, ApprovalStatus, Assurance, Proposal
-from countersign.domain.values import Sha256
+from countersign.domain.report import DatasetRef, DatasetSchema, ReportRequest
+from countersign.domain.values import Value
 from countersign.evidence.store import EvidenceStore
+from countersign.gateway.acting import Step
 from countersign.gateway.channels import Channel
-from countersign.gateway.gateway import Gateway, Step
+from countersign.gateway.gateway import Gateway
 from countersign.gateway.grant import Grant, Grants
 from countersign.gateway.tools import Tools
 from countersign.ledger import open_ledger
@@ -51,6 +54,7 @@ from countersign.signing.statements import sign_decision, sign_freeze, sign_requ
 from countersign.signing.unsigned import unsigned_fields
 from tests.gateway.rules import LIMITS, PERSONS, administration, policy
 from tests.gateway.tampering import Database
+from tests.support.ledgers import with_tables
 
 TENANT, INSTALLATION, ENVIRONMENT = "acme", "test", "dev"
 START = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -67,7 +71,7 @@ class World(Database):
         self.now = START
         self.keys = {name: _key(folder / f"{name}.pem") for name in PERSONS}
         self.ledger = open_ledger(
-            database_url or f"sqlite:///{folder / 'ledger.sqlite'}",
+            database_url or with_tables(folder / "ledger.sqlite"),
             installation=INSTALLATION,
             checkpoints=folder / "checkpoints",
             signing_key=_key(folder / "installation.pem"),
@@ -107,14 +111,20 @@ class World(Database):
         self.make(DirectoryChange(keys_revoked=(KeyRevocation(person=person, key_id=f"{person}-1"),)))
 
     def propose(
-        self, operation: str = "q2-report", *, channel: str = "press", by: Policy | None = None, **changes: Any
+        self,
+        operation: str = "q2-report",
+        *,
+        channel: str = "press",
+        by: Policy | None = None,
+        wanted: ReportRequest | None = None,
+        **changes: Any,
     ) -> Approval:
         """Open an approval of a publication under the policy in force, `by` from now on where it is given.
 
-        `changes` replace fields of its action.
+        `wanted` is what Rita has signed for, in place of this very publication; `changes` replace fields of its action.
         """
         self.adopt(by or self.in_force("report"))
-        self._register(operation, "report", "rita")
+        self._register(operation, wanted or self.wanted(channel))
         return self._open(self._action(operation, channel).model_copy(update=changes), self.in_force("report"))
 
     def command(self, person: str, kind: CommandKind, operation: str = "q2-report", **said: Any) -> Outcome:
@@ -133,7 +143,7 @@ class World(Database):
 
     def propose_change(self, change: Change, **changes: Any) -> Approval:
         """Open an approval of a change of authority that Ann asks for."""
-        self._register("a-change", "administration", "ann")
+        self._register("a-change", AdministrationRequest(reason="it is time", change=change), "ann")
         action = self.change_action("a-change", change).model_copy(update=changes)
         return self._open(action, self.in_force("administration"), requester="ann")
 
@@ -220,7 +230,7 @@ class World(Database):
 
     def verified(self, approval: Approval) -> Grant:
         """What the gateway makes of a grant before it looks at the tool's words."""
-        tools = Tools({}, self.ledger.directory, self.verify_evidence, lambda: self.now)
+        tools = Tools({}, self.ledger, self.verify_evidence, lambda: self.now)
         wiring = {"installation": INSTALLATION, "environment": ENVIRONMENT}
         return Grants(self.ledger, tools, unsigned=False, **wiring).verify(approval, self.now)
 
@@ -238,11 +248,17 @@ class World(Database):
         """Give back the ledger."""
         self.ledger.close()
 
-    def request(self, operation: str, person: str = "rita") -> RequestStatement:
+    def wanted(self, channel: str = "press") -> ReportRequest:
+        """What Rita asks for."""
+        dataset = DatasetRef(sha256=self.evidence_hash, name="sales.csv", schema=DatasetSchema())
+        return ReportRequest(question="How were sales?", channel=channel, dataset=dataset)
+
+    def request(self, operation: str, person: str = "rita", request: Value | None = None) -> RequestStatement:
         """What a requester signs to start an operation."""
+        document = self.ledger.documents.put(self.tenant, _written(request or self.wanted()))
         return RequestStatement(
             installation=INSTALLATION, person=person, key_id=f"{person}-1", tenant=self.tenant, operation=operation,
-            request_hash=Sha256("sha256:" + "5" * 64), issued_at=START, id=f"request-of-{operation:0>8}",
+            request_hash=document, issued_at=START, id=f"request-of-{operation:0>8}",
         )  # fmt: skip
 
     def change_action(self, operation: str, change: Change) -> Action:
@@ -256,12 +272,12 @@ class World(Database):
             policy_version=authority.policies["administration"].label(),
         )  # fmt: skip
 
-    def _register(self, operation: str, case: str, requester: str) -> None:
-        request = self.request(operation, requester)
+    def _register(self, operation: str, wanted: ReportRequest | AdministrationRequest, requester: str = "rita") -> None:
+        request = self.request(operation, requester, wanted)
         statement = sign_request(request, self.keys[requester])
         self.ledger.operations.register(
             Operation(
-                tenant=self.tenant, operation=operation, case=case, request_hash=request.request_hash,
+                tenant=self.tenant, operation=operation, case=wanted.case, request_hash=request.request_hash,
                 requester=requester, statement=statement, registered_at=START,
             )
         )  # fmt: skip
@@ -308,6 +324,10 @@ def standing(person: str) -> Standing:
 def a_key(key_id: str, key: Ed25519PrivateKey) -> Key:
     """A public key that is good since yesterday."""
     return Key(id=key_id, public_key=public_text(key), not_before=START - timedelta(days=1))
+
+
+def _written(request: Value) -> bytes:
+    return canonical_bytes(request.model_dump(mode="json", by_alias=True))
 
 
 def unsigned_text(statement: Statement) -> str:

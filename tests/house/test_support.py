@@ -61,8 +61,8 @@ def test_waiting_for_a_line_of_a_program_that_ended_shows_its_output(processes: 
         process.wait_for_line("ready")
 
 
-def test_each_ledger_is_new_and_empty(ledger_url: str) -> None:
-    engine = sqlalchemy.create_engine(ledger_url.replace("postgresql://", "postgresql+psycopg://"))
+def test_each_bare_ledger_is_new_and_empty(bare_ledger_url: str) -> None:
+    engine = sqlalchemy.create_engine(bare_ledger_url.replace("postgresql://", "postgresql+psycopg://"))
     try:
         with engine.begin() as connection:
             connection.execute(sqlalchemy.text("CREATE TABLE note (id INTEGER PRIMARY KEY)"))

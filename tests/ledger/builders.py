@@ -18,7 +18,7 @@ from countersign.domain.canonical import sha256_hex
 from countersign.domain.command import Command, CommandKind
 from countersign.domain.decision import Outcome, Statement
 from countersign.domain.directory import Person
-from countersign.domain.draft import Claim, Draft
+from countersign.domain.draft import DraftObject
 from countersign.domain.edit import Edit
 from countersign.domain.execution import Execution, Receipt
 from countersign.domain.need import Need
@@ -26,6 +26,7 @@ from countersign.domain.notice import Notice
 from countersign.domain.operation import Operation
 from countersign.domain.policy import Answer, Assessment, BreakGlass, Editing, Terms
 from countersign.domain.proposal import Approval, Assurance, Proposal
+from countersign.domain.report import Claim, Draft
 from countersign.domain.values import Sha256
 from countersign.ledger import SqlLedger, open_ledger
 from countersign.ports import Amendment, Received, ReceivedCommand, Standing
@@ -70,12 +71,13 @@ def operation(id: str = OPERATION, *, tenant: str = TENANT, request: bytes = b"r
     return Operation(**{**fields, **changes})
 
 
-def draft(body: str = "Sales were {{c1}}.") -> Draft:
-    """A draft with one claim."""
+def draft(body: str = "Sales were {{c1}}.") -> DraftObject:
+    """A draft with one claim, as the ledger keeps it."""
     claim = Claim(id="c1", query="SELECT sum(amount) FROM data", value="42", unit="USD", shown="$42")
-    return Draft(
+    written = Draft(
         title="Sales", body=body, claims=(claim,), source="sales.csv", period="2026", unit="USD", limitations=("none",)
     )
+    return written.model_dump(mode="json")
 
 
 def action(content: bytes = b"text", **changes: Any) -> Action:

@@ -102,6 +102,17 @@ def take_ons(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
         yield partial(take_on, ledger, f"run-{name}-{number}")
 
 
+def compensations(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Each thread registers a compensation of its own of the one operation."""
+    for number in range(THREADS):
+        yield partial(compensate, ledger, f"undo-{name}-{number}")
+
+
+def compensate(ledger: SqlLedger, id: str) -> str:
+    undo = operation(id, request=id.encode(), case="compensation", follows=OPERATION)
+    return f"registered:{ledger.operations.register(undo).operation}"
+
+
 def take_over(ledger: SqlLedger, by: str) -> str:
     commanded = send(ledger, command("take_over", by))
     return f"{commanded.outcome.ruling.value}:{by}:{commanded.standing.control.person}"
@@ -182,7 +193,7 @@ def work(ledger: SqlLedger, name: str) -> None:
 KINDS: dict[str, Callable[[SqlLedger, str], Iterator[Callable[[], str]]]] = {
     "decide": votes, "mixed": mixed, "claim": claims, "set_up": set_ups, "lock_out": lock_outs, "take_over": takers,
     "take_over_and_claim": takers_and_claims, "freeze_and_claim": freezes_and_claims, "mark": marks,
-    "take_on": take_ons,
+    "take_on": take_ons, "compensate": compensations,
 }  # fmt: skip
 
 

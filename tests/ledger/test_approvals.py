@@ -113,7 +113,8 @@ def test_a_grant_of_another_run_is_void_once_the_new_run_proposes(ledger: SqlLed
 def test_a_grant_whose_effect_is_on_its_way_is_not_cancelled_under_it(ledger: SqlLedger) -> None:
     old = granted(ledger)
     claim(ledger, old)
-    ledger.approvals.open(proposal("approval-2", content=b"redrafted"), "run-2", VIEW, LATER)
+    with pytest.raises(Conflict, match="may have taken effect"):
+        ledger.approvals.open(proposal("approval-2", content=b"redrafted"), "run-2", VIEW, LATER)
     assert status(ledger) == ApprovalStatus.GRANTED
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import Engine, text
 
 from countersign.domain.errors import Conflict, NotFound, Unavailable
 from countersign.domain.execution import Execution, ExecutionStatus
@@ -137,14 +138,14 @@ def test_the_attempt_that_found_its_outcome_unknown_may_still_look_it_up(ledger:
 @pytest.mark.guarantee("G32")
 @pytest.mark.parametrize("ending", ["intended", "unknown", "executed"])
 def test_another_action_of_the_operation_is_refused_until_the_first_is_settled_as_not_sent(
-    ledger: SqlLedger, ending: str
+    ledger: SqlLedger, database: Engine, ending: str
 ) -> None:
+    """Whatever the ledger says of grants: while the first may be there, no other is even put before people."""
     first = claim(ledger, granted(ledger))
-    if ending == "unknown":
-        ledger.executions.unknown(first, "timeout", NOW)
-    if ending == "executed":
-        ledger.executions.finish(first, receipt(first), NOW)
+    ledger.executions.not_sent(first, "refused", NOW)
     other = second_grant(ledger, b"another text")
+    with database.begin() as connection:
+        connection.execute(text("UPDATE executions SET status = :ending"), {"ending": ending})
     before = audit_types(ledger)
     with pytest.raises(Conflict, match=first.action_hash):
         claim(ledger, other, LATER)  # type: ignore[arg-type]

@@ -59,9 +59,9 @@ def test_whether_anything_can_be_written_is_tried_and_leaves_nothing(empty_ledge
         empty_ledger.check_writable()
 
 
-def test_many_that_open_an_empty_database_at_once_all_get_it(ledger_url: str, checkpoints: Path) -> None:
+def test_many_that_open_an_empty_database_at_once_all_get_it(bare_ledger_url: str, checkpoints: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
-        ledgers = list(threads.map(lambda _: opened(ledger_url, checkpoints), range(8)))
+        ledgers = list(threads.map(lambda _: opened(bare_ledger_url, checkpoints), range(8)))
     for number, ledger in enumerate(ledgers):
         ledger.audit.append(TENANT, "note.made", "", "rita", {"number": number}, NOW)
     assert ledgers[0].audit.verify(TENANT).count == 8

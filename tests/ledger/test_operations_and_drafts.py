@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.draft import Violation
 from countersign.domain.errors import Conflict, InputRefused, NotFound
+from countersign.domain.report import Draft
 from countersign.domain.rubric import CriterionResult, Grade, GraderAnswer, Verdict
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
@@ -83,6 +84,22 @@ def test_draft_versions_are_kept_and_never_overwritten(ledger: SqlLedger) -> Non
     assert audit_types(ledger) == ["operation.registered", "draft.written", "draft.written"]
 
 
+@pytest.mark.guarantee("G45")
+def test_a_draft_has_the_hash_and_the_order_of_fields_that_every_ledger_before_gave_it(ledger: SqlLedger) -> None:
+    """Earlier records bind these hashes; the ledger that made them knew the form of a report, and this one does not."""
+    ledger.operations.register(operation())
+    written = draft('Umsätze — 销售额 "{{c1}}"\n\x7f\u2028\t\\')
+    hashes = [
+        ledger.drafts.save(TENANT, OPERATION, version, one, "offline", 1, NOW)
+        for version, one in enumerate((draft(), written), start=1)
+    ]
+    assert hashes == [
+        "sha256:602ed644728fead8305cba6cffb49f0039c6b685f3d17ad936f90f724396e41c",
+        "sha256:3aa82beef385130be594519ec7bd6a71feac3bf9b782fd6704976bcaf883f85b",
+    ]
+    assert [*ledger.drafts.get(TENANT, OPERATION, 2)] == [*Draft.model_fields]
+
+
 def test_checks_and_grades_are_kept_and_recorded_once_each(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
     ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", 1, NOW)
@@ -138,7 +155,7 @@ def test_texts_that_one_engine_cannot_hold_are_refused_on_both(ledger: SqlLedger
     ledger.operations.register(operation())
     before = audit_types(ledger)
     with pytest.raises(InputRefused):
-        ledger.drafts.save(TENANT, OPERATION, 1, draft().model_copy(update={"body": bad}), "offline", 1, NOW)
+        ledger.drafts.save(TENANT, OPERATION, 1, {**draft(), "body": bad}, "offline", 1, NOW)
     with pytest.raises(InputRefused):
         ledger.operations.move(TENANT, OPERATION, State.FAILED, bad, NOW)
     with pytest.raises(InputRefused):

@@ -193,6 +193,15 @@ def test_one_statement_id_used_in_two_operations_at_once_is_good_in_one(ledger: 
     ledger.audit.verify(TENANT)
 
 
+@pytest.mark.guarantee("G38")
+def test_of_twenty_compensations_at_once_one_is_registered(ledger: SqlLedger, racers: Start) -> None:
+    ledger.operations.register(operation())
+    answers = race(racers, "compensate")
+    assert answers["CONFLICT"] == 19
+    assert {one.operation for one in ledger.operations.followers(TENANT, OPERATION)} == told(answers, "registered")
+    ledger.audit.verify(TENANT)
+
+
 def test_of_two_requests_at_once_under_one_id_one_is_registered(ledger: SqlLedger) -> None:
     def register(number: int) -> str:
         try:

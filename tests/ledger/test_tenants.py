@@ -17,10 +17,12 @@ from countersign.domain.escalation import Reason, Route, Severity
 from countersign.domain.need import Ladder
 from countersign.domain.policy import Answer, Assessment
 from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.report import Draft
 from countersign.domain.rubric import CriterionResult, Grade, GraderAnswer, Verdict
+from countersign.domain.settlement import Settlement
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
-from countersign.ledger.tables import documents, metadata, persons, tenants, walled
+from countersign.ledger.tables import documents, metadata, persons, restores, settlements, tenants, walled
 from tests.ledger.builders import (
     NOW,
     OPERATION,
@@ -63,6 +65,19 @@ def fill(ledger: SqlLedger, tenant: str) -> None:
     grade = Grade(verdict=Verdict.SATISFIED, feedback=(), answer=answer)
     ledger.drafts.save_grade(tenant, OPERATION, 1, grade, "report/1", 1, NOW)
     fill_control(ledger, tenant)
+    fill_recovery(ledger, tenant)
+
+
+def fill_recovery(ledger: SqlLedger, tenant: str) -> None:
+    """The rows that come of reading outside, of people who say what became of an effect, and of a lost ledger."""
+    ledger.operations.gathered(tenant, OPERATION, ledger.documents.put(tenant, b"{}"), NOW)
+    execution = ledger.executions.get(tenant, OPERATION)
+    assert execution is not None
+    said = Settlement(person="lea", key=execution.key, finding="executed", reference="r", at=NOW)
+    with ledger._store.writing(tenant) as writing:
+        row = {"key": said.key, "number": 1, "person": said.person, "statement": "signed", "settlement": said}
+        writing.insert_once(settlements, **row, spent=0)
+        writing.insert_once(restores, number=1, since=NOW, until=NOW)
 
 
 def fill_control(ledger: SqlLedger, tenant: str) -> None:
@@ -268,7 +283,7 @@ async def test_the_agents_checkpoints_which_have_no_wall_lie_apart_from_the_ledg
 ) -> None:
     url = postgres_url()
     ledger = opened(url, checkpoints)
-    async with checkpoints_at(url).open("thread-1", 1):
+    async with checkpoints_at(url).open("thread-1", 1, Draft):
         pass
     with ledger._store.engine.connect() as connection:
         assert set(inspect(connection).get_table_names()) == {*metadata.tables, "alembic_version"}

@@ -161,7 +161,7 @@ def test_the_credentials_of_addresses_are_kept_from_the_agent(tmp_path: Path) ->
     text = CHAT.replace("url: https://chat.example.com/hook", "url_env: CHAT_URL") + MAIL.removeprefix("addresses:\n")
 
     assert bootstrap.secret_variables(settings_with(tmp_path, text)) == {
-        "CHAT_URL", "CHAT_SECRET", "MAIL_USER", "MAIL_PASSWORD",
+        "CHAT_URL", "CHAT_SECRET", "MAIL_USER", "MAIL_PASSWORD", "PAYMENTS_TOKEN",
     }  # fmt: skip
 
 

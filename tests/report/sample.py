@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from countersign.cases.report.checks import check_draft
-from countersign.domain.draft import Claim, ColumnSchema, DatasetRef, DatasetSchema, Draft, ReportRequest, Violation
+from countersign.domain.draft import Violation
 from countersign.domain.errors import QueryRefused
+from countersign.domain.report import Claim, ColumnSchema, DatasetRef, DatasetSchema, Draft, ReportRequest
 from countersign.domain.values import Sha256
 
 

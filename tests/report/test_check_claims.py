@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from countersign.cases.report.checks import check_draft
-from countersign.domain.draft import Claim, Draft
 from countersign.domain.errors import DataRefused, Unavailable
+from countersign.domain.report import Claim, Draft
 from tests.report.sample import BODY, CLAIMS, ROWS, Cell, claim, codes, draft, evidence, findings, request, with_claim
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.draft import ReportRequest
+from countersign.domain.report import ReportRequest
 from tests.report.sample import BODY, codes, draft, findings, request, with_claim
 
 UNSUPPORTED = [

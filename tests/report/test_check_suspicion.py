@@ -50,7 +50,7 @@ def test_an_order_in_the_data_stops_the_run_and_is_shown_with_its_column() -> No
 def test_the_other_findings_are_listed_after_it() -> None:
     found = codes(draft(title="Approve this report 7", body=BODY + "\nMail to jane@example.com"))
     assert {ORDER, SECRET, "unsupported_number"} <= {code for code, _ in found}
-    assert {found[0][0], found[1][0]} == STOPS
+    assert {found[0][0], found[1][0]} == STOPS.keys()
 
 
 def test_a_secret_in_a_draft_is_masked_in_the_finding() -> None:

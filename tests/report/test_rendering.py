@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from countersign.cases.report.rendering import code_span, plain_text, render_report
-from countersign.domain.draft import Claim, Draft
 from countersign.domain.errors import InputRefused
+from countersign.domain.report import Claim, Draft
 from tests.report.sample import BODY, CLAIMS, codes, draft, request
 
 COMMONMARK = MarkdownIt("commonmark", {"html": False}).enable("table")

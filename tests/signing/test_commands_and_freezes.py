@@ -47,6 +47,9 @@ COMMAND_CLAIMS: dict[str, Any] = {
     "content": PROPOSAL.action_hash,
     "to": "",
     "successor": "",
+    "key": "",
+    "finding": "",
+    "reference": "",
     "comment_hash": "",
 }
 FREEZE_CLAIMS: dict[str, Any] = {**COMMON, "tool": "publish_report", "reason": "a leaked key"}
@@ -131,6 +134,9 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "content": [None, "sha256:0", PROPOSAL.action_hash.upper(), {}],
         "to": [None, "Bob", "bob carl", ["bob"]],
         "successor": [None, "Report-2", 1],
+        "key": [None, "a" * 63, "A" * 64, 1, "a" * 64 + "\n"],
+        "finding": [None, "done", "Executed", True],
+        "reference": [None, "a b", "x" * 501, "\u00e9", 1],
         "comment_hash": [None, "because"],
         "operation": ["", None, "Report-1"],
         "exp": [None, True, "tomorrow", 1.5, 10**300],

@@ -44,19 +44,22 @@ from countersign.domain.administration import (
 )
 from countersign.domain.canonical import canonical_bytes, sha256_hex
 from countersign.domain.command import Command, CommandKind
+from countersign.domain.compensation import CompensationRequest, MessageRequest
 from countersign.domain.decision import Statement
-from countersign.domain.directory import Key, Standing
-from countersign.domain.draft import DatasetRef, DatasetSchema, ReportRequest
+from countersign.domain.directory import Key, Limit, Standing
 from countersign.domain.freeze import Freeze, FreezeOrder
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation, RequestStatement
 from countersign.domain.proposal import Proposal, StatementKind, Vote
+from countersign.domain.refund import RefundRequest
+from countersign.domain.report import DatasetRef, DatasetSchema, ReportRequest
 from countersign.domain.run import RunResult
 from countersign.ports import Clock, Ledger
 from countersign.settings import Settings
 from countersign.signing.keys import public_text
 from countersign.signing.statements import sign_command, sign_decision, sign_freeze, sign_request
 from countersign.worker_process import worker
+from tests.support.ledgers import with_tables
 from workflows.carrying import RunInput
 from workflows.governed_action import GovernedAction
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
@@ -78,6 +81,8 @@ ROLES = {
     "cleo": ("admin",),
 }
 
+Request = ReportRequest | RefundRequest | AdministrationRequest | CompensationRequest | MessageRequest
+
 
 @dataclass
 class Installation:
@@ -92,12 +97,12 @@ class Installation:
     clock: Clock = bootstrap.wall_clock
     """What its workers take for the time."""
 
-    def enrol(self, person: str, *roles: str) -> None:
+    def enrol(self, person: str, *roles: str, limits: tuple[Limit, ...] = ()) -> None:
         """Add a person with one key, `PERSON-1`, while the first set-up is open."""
         now = datetime.now(UTC)
         self.keys[person] = Ed25519PrivateKey.generate()
         key = Key(id=f"{person}-1", public_key=public_text(self.keys[person]), not_before=now - timedelta(minutes=1))
-        standing = Standing(roles=frozenset(roles))
+        standing = Standing(roles=frozenset(roles), limits=limits)
         change = DirectoryChange(
             persons=(PersonChange(person=person, standing=standing),),
             keys_added=(KeyAddition(person=person, key=key),),
@@ -147,7 +152,20 @@ class Installation:
         """Register a change of authority, signed by an administrator."""
         return self._registered(operation, AdministrationRequest(reason="it is time", change=change), requester)
 
-    def _registered(self, operation: str, request: ReportRequest | AdministrationRequest, requester: str) -> RunOrder:
+    def register_refund(
+        self, operation: str, *, order: str, channel: str = "payments", message_channel: str = ""
+    ) -> RunOrder:
+        """Register what a customer asks for who was charged twice for an order, signed by `rita`."""
+        request = RefundRequest(
+            order=order, complaint="You charged me twice.", channel=channel, message_channel=message_channel
+        )
+        return self._registered(operation, request, "rita")
+
+    def register_following(self, operation: str, request: CompensationRequest | MessageRequest) -> RunOrder:
+        """Register what follows the operation that the request names, signed by `rita`."""
+        return self._registered(operation, request, "rita", request.follows)
+
+    def _registered(self, operation: str, request: Request, requester: str, follows: str = "") -> RunOrder:
         now = datetime.now(UTC).replace(microsecond=0)
         if self.ledger.directory.set_up_open(self.tenant):
             policies = tuple(bootstrap.load_policies(self.settings).values())
@@ -174,6 +192,7 @@ class Installation:
                 requester=requester,
                 statement=sign_request(statement, self.keys[requester]),
                 registered_at=now,
+                follows=follows,
             )
         )
         return RunOrder(tenant=self.tenant, operation=operation, case=request.case, request_hash=request_hash)
@@ -266,7 +285,8 @@ class Installation:
         case = bootstrap.cases(self.settings, self.ledger)[proposal.case]
         operation = self.ledger.operations.get(self.tenant, proposal.operation)
         policy = self.ledger.directory.policies(self.tenant)[proposal.case]
-        edited = case.edited(operation, proposal, {**proposal.action.args, **args}, policy.label()).action
+        changed = {**proposal.action.args, **args}
+        edited = case.submission(operation, proposal.draft_version, policy.label(), changed).action
         return self.decision(proposal, signer, "edit", edited_action=self.store(edited))
 
     def store(self, action: Action) -> str:
@@ -369,6 +389,8 @@ def new_installation(home: Path, client: Client, **settings: Any) -> Installatio
     """An installation under `home` with its persons; `settings` replace single ones."""
     home.mkdir(parents=True, exist_ok=True)
     chosen = Settings(home=home, _env_file=None, **settings)
+    if not chosen.database_url:
+        with_tables(home / "ledger.db")
     installation = Installation(chosen, bootstrap.open_ledger(chosen), client)
     for person, roles in ROLES.items():
         installation.enrol(person, *roles)

@@ -22,6 +22,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from tests.support.ledgers import give_tables
 from tests.support.processes import Processes
 
 OWNER = "countersign"
@@ -37,13 +38,26 @@ class PostgresServer:
     def __init__(self, port: int) -> None:
         self._address = f"127.0.0.1:{port}"
         self._numbers = itertools.count(1)
+        self._migrated = ""
         self._run(sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOBYPASSRLS").format(sql.Identifier(OWNER)))
 
-    def create_database(self) -> str:
-        """Create an empty database and return its URL, `postgresql://user@host:port/name`."""
+    def create_database(self, *, with_tables: bool = False) -> str:
+        """Create a database and return its URL, `postgresql://user@host:port/name`.
+
+        It is empty, or has its tables: migrated once, copied for each that asks.
+        """
         name = f"ledger_{next(self._numbers)}"
-        self._run(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(OWNER)))
+        template = self._template() if with_tables else "template1"
+        made = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}")
+        self._run(made.format(*map(sql.Identifier, (name, OWNER, template))))
         return f"postgresql://{OWNER}@{self._address}/{name}"
+
+    def _template(self) -> str:
+        if not self._migrated:
+            url = self.create_database()
+            give_tables(url)
+            self._migrated = url.rpartition("/")[2]
+        return self._migrated
 
     def _run(self, statement: sql.Composed) -> None:
         with psycopg.connect(f"postgresql://{SUPERUSER}@{self._address}/postgres", autocommit=True) as connection:

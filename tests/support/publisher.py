@@ -24,6 +24,7 @@ FAULTS = (
     "close_after",  # publishes, breaks the connection
     "drip",  # publishes, sends its answer byte by byte without end
     "rate_limited",
+    "refuses",  # says 422, as to what it will never publish
     "unavailable",
     "error_before",
     "error_after",
@@ -68,6 +69,11 @@ class Publisher:
         assert set(faults) <= set(FAULTS), f"unknown fault among {faults}"
         with self._connected() as connection:
             connection.executemany("INSERT INTO faults (name) VALUES (?)", [(fault,) for fault in faults])
+
+    def take_faults(self) -> None:
+        """Forget the faults that are queued still."""
+        with self._connected() as connection:
+            connection.execute("DELETE FROM faults")
 
     def effects(self) -> list[tuple[str, bytes]]:
         """Every publication that really happened, with key and body."""
@@ -224,6 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
 _BEFORE: dict[str, Callable[[_Handler], None]] = {
     "close_before": _Handler._close,
     "rate_limited": lambda handler: handler._answer(429, {}),
+    "refuses": lambda handler: handler._answer(422, {}),
     "unavailable": lambda handler: handler._answer(503, {}),
     "error_before": lambda handler: handler._answer(500, {}),
     "request_timeout": lambda handler: handler._answer(408, {}),

@@ -59,7 +59,7 @@ def stored(installation: Installation, value: Any) -> str:
 def rewritten(installation: Installation, operation: str, version: int, **changes: Any) -> str:
     """A draft made of that version with these fields changed, for `amend`."""
     draft = installation.ledger.drafts.get(installation.tenant, operation, version)
-    return stored(installation, draft.model_copy(update=changes).model_dump(mode="json"))
+    return stored(installation, {**draft, **changes})
 
 
 def approval(installation: Installation, operation: str = "op-1") -> Approval:
@@ -112,6 +112,20 @@ def work_on(installation: Installation, operation: str) -> list[tuple[CommandKin
         ("release", {"draft_version": 1}),
         ("hand_over", {"to": "leo"}),
     ]
+
+
+async def settled(installation: Installation, run: Run, person: str, finding: str, reference: str = "") -> Outcome:
+    """A person says what became of the run's effect, with evidence; again where the gateway is just looking it up."""
+    execution = installation.ledger.executions.get(installation.tenant, operation_of(run))
+    assert execution is not None
+    evidence = installation.ledger.documents.put(installation.tenant, b"seen in their console")
+    said = {"key": execution.key, "finding": finding, "reference": reference, "comment_hash": evidence}
+    async with asyncio.timeout(60):
+        while True:
+            outcome = await command(installation, run, person, "settle", **said)
+            if outcome.ruling != Ruling.BEING_LOOKED_UP:
+                return outcome
+            await asyncio.sleep(0.2)
 
 
 async def until_idle(run: Run) -> None:

@@ -1,17 +1,21 @@
-"""What tests of runs over days, or over many runs, can ask for."""
+"""What tests of runs can ask for: time that is the test's, runs that go on in others, and the outside systems."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from temporalio.worker import Worker
 
+from examples.payments.service import TOKEN as PAYMENTS_TOKEN_NAME
 from tests.support.installation import Installation
+from tests.support.payments import PAYMENTS_TOKEN, Payments
+from tests.support.publisher import Publisher, running_publisher
 from tests.support.skipping import Skipping, skipping_installation
 from tests.workflow.going_on import going_on_after
+from tests.workflow.press import TOKEN, press_installation
 
 
 @pytest.fixture
@@ -31,3 +35,25 @@ async def restless(tmp_path: Path) -> AsyncIterator[Installation]:
     """Every wait of its runs goes on in a next run after a message or two."""
     async with going_on_after(10, tmp_path / "home") as made:
         yield made
+
+
+@pytest.fixture
+def publisher(tmp_path: Path) -> Publisher:
+    """A press's database: what was published, and what is to go wrong next; a test serves it where it needs it."""
+    return Publisher(tmp_path / "press.db", TOKEN)
+
+
+@pytest.fixture
+def press(
+    sqlite_installation: Installation, tmp_path: Path, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Installation]:
+    """An installation that publishes there."""
+    with running_publisher(publisher) as url:
+        yield press_installation(sqlite_installation, tmp_path, url, monkeypatch)
+
+
+@pytest.fixture
+def payments(payments: Payments, monkeypatch: pytest.MonkeyPatch) -> Payments:
+    """The payment service, with its token in the gateway's environment."""
+    monkeypatch.setenv(PAYMENTS_TOKEN_NAME, PAYMENTS_TOKEN)
+    return payments

@@ -16,6 +16,9 @@ from tests.workflow.acting import Run
 
 JUST_BEFORE = timedelta(seconds=5)
 """Before a moment, and yet long enough for what a test does then."""
+SURELY = timedelta(seconds=1)
+"""Past a moment, so that the server has noticed it: a task that it hands out in that very instant is lost in the test
+server, as `tests.course.recorded.Stranded` says."""
 AT_ONCE = timedelta(seconds=10)
 """How late something may be that comes at its time, on a machine that has much to do."""
 

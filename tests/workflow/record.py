@@ -48,6 +48,7 @@ def _publish_at(installation: Installation, url: str) -> None:
     path = installation.settings.policies / "channels.yaml"
     channels = yaml.safe_load(path.read_text())
     for channel in channels["channels"].values():
+        channel.pop("orders_url", None)
         channel |= {"kind": "http", "url": url, "token_env": "PRESS_TOKEN"}
     path.write_text(yaml.safe_dump(channels))
 

@@ -19,13 +19,8 @@ from tests.support.installation import Installation
 from tests.support.model_server import running_model_server
 from tests.support.publisher import Publisher, running_publisher
 from tests.support.waiting import eventually, until_state
-from tests.workflow.press import TOKEN, approved, press_installation
+from tests.workflow.press import approved, press_installation
 from tests.workflow.scripted_model import ScriptedModel, asking
-
-
-@pytest.fixture
-def publisher(tmp_path: Path) -> Publisher:
-    return Publisher(tmp_path / "press.db", TOKEN)
 
 
 async def cancel_and_be_heard(run: WorkflowHandle[Any, Any]) -> RunStatus:

@@ -30,7 +30,7 @@ from tests.support.processes import Processes
 from tests.support.skipping import Skipping
 from tests.support.waiting import eventually, until_messages, until_state
 from tests.workflow.acting import approval, records, vote
-from tests.workflow.long_waits import AT_ONCE, JUST_BEFORE, audited, time_is, told, waiting
+from tests.workflow.long_waits import AT_ONCE, JUST_BEFORE, SURELY, audited, time_is, told, waiting
 
 NO_LADDER: dict[str, Any] = {"ladder": {}}
 
@@ -106,14 +106,15 @@ async def test_what_the_server_recorded_just_before_the_deadline_is_on_time_thou
     async with installation.workers():
         run = await waiting(installation)
     proposal = installation.proposal("op-1")
-    await time_is(skipping, proposal.deadline - timedelta(seconds=1))
-    await run.signal("decide", installation.decision(proposal, "bob", decision))
-    await time_is(skipping, proposal.deadline)
+    cast = installation.decision(proposal, "bob", decision)
+    await time_is(skipping, proposal.deadline - JUST_BEFORE)
+    await run.signal("decide", cast)
+    await time_is(skipping, proposal.deadline + SURELY)
     async with installation.workers():
         result = await run.result()
     assert result.state == (State.SUCCEEDED if decision == "approve" else State.REJECTED)
-    (cast,) = installation.votes("op-1")
-    assert cast.decided_at < proposal.deadline
+    (vote,) = installation.votes("op-1")
+    assert vote.decided_at < proposal.deadline
 
 
 @pytest.mark.guarantee("G26")

@@ -11,7 +11,7 @@ from countersign.domain.run import Step
 from countersign.domain.state import TRANSITIONS, State
 from tests.support.installation import Installation
 from tests.support.publisher import Publisher, running_publisher
-from tests.workflow.press import TOKEN, approved, press_installation
+from tests.workflow.press import approved, press_installation
 
 RETRY = [State.WAITING_RETRY, State.EXECUTING]
 LOOK_UP = [State.OUTCOME_UNKNOWN]
@@ -32,12 +32,12 @@ LOOK_UP = [State.OUTCOME_UNKNOWN]
 async def test_a_fault_of_the_outside_leads_to_one_publication(
     sqlite_installation: Installation,
     tmp_path: Path,
+    publisher: Publisher,
     monkeypatch: pytest.MonkeyPatch,
     faults: list[str],
     way: list[State],
     posts: int,
 ) -> None:
-    publisher = Publisher(tmp_path / "press.db", TOKEN)
     publisher.fail_next(*faults)
     with running_publisher(publisher) as url:
         press = press_installation(sqlite_installation, tmp_path, url, monkeypatch)

@@ -18,15 +18,10 @@ from tests.support.publisher import Publisher, running_publisher
 from tests.support.waiting import eventually, until_state
 from tests.workflow.acting import Run, approval, command, done, records, vote
 from tests.workflow.ending import CLOSED_AS, WAYS, Way, assert_no_late_effect, in_every_way
-from tests.workflow.press import TOKEN, approved, press_installation
+from tests.workflow.press import approved, press_installation
 from tests.workflow.scripted_model import ScriptedModel, asking, draft
 
 UNSUPPORTED = draft(body="Sales came to {{total}} in all, and 17 customers left.")
-
-
-@pytest.fixture
-def publisher(tmp_path: Path) -> Publisher:
-    return Publisher(tmp_path / "press.db", TOKEN)
 
 
 async def ended(installation: Installation, run: Run, way: Way) -> None:

@@ -16,7 +16,7 @@ from tests.support.model_server import running_model_server
 from tests.support.skipping import Skipping
 from tests.support.waiting import eventually, until_state
 from tests.workflow.acting import Run, command, done, records, rewritten, vote
-from tests.workflow.long_waits import audited, time_is, told
+from tests.workflow.long_waits import JUST_BEFORE, SURELY, audited, time_is, told
 from tests.workflow.scripted_model import asking, is_grading
 from tests.workflow.test_escalation import (
     COURSES,
@@ -146,7 +146,7 @@ async def test_ended_by_people_it_ends_as_they_said(
     assert_nothing_went_out(installation)
 
 
-@pytest.mark.parametrize("in_time", [True, False], ids=["a second before", "a second after"])
+@pytest.mark.parametrize("in_time", [True, False], ids=["just before", "a second after"])
 async def test_whoever_came_before_its_time_was_up_has_taken_it_over_though_no_worker_was_there(
     skipping: Skipping, tmp_path: Path, in_time: bool
 ) -> None:
@@ -156,9 +156,10 @@ async def test_whoever_came_before_its_time_was_up_has_taken_it_over_though_no_w
             run = await low_confidence(installation)
         deadline = raised(installation).deadline
         assert deadline is not None
-        await time_is(skipping, deadline + timedelta(seconds=-1 if in_time else 1))
-        await run.signal("take_over", installation.command("op-1", "lea", "take_over"))
-        await time_is(skipping, deadline)
+        taking = installation.command("op-1", "lea", "take_over")
+        await time_is(skipping, deadline - JUST_BEFORE if in_time else deadline + SURELY)
+        await run.signal("take_over", taking)
+        await time_is(skipping, deadline + SURELY)
         async with installation.workers():
             if in_time:
                 assert (await until_state(run, State.HUMAN_TAKEOVER)).control == "lea"

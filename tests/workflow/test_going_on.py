@@ -19,7 +19,7 @@ from tests.support.publisher import Publisher, running_publisher
 from tests.support.waiting import eventually, until_messages, until_state
 from tests.workflow.acting import approval, done, records, vote
 from tests.workflow.going_on import assert_handed_on_and_taken_on, gone_on, inputs, until_handed_on_in
-from tests.workflow.press import TOKEN, approved, press_installation
+from tests.workflow.press import approved, press_installation
 
 pytestmark = pytest.mark.guarantee("G27")
 
@@ -124,9 +124,12 @@ async def test_control_and_what_its_owner_asked_for_are_carried_on(restless: Ins
 
 @pytest.mark.parametrize("is_cancelled", [False, True], ids=["", "and cancelled meanwhile"])
 async def test_what_may_be_outside_is_found_out_by_the_next_run_and_sent_once(
-    restless: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+    restless: Installation,
+    tmp_path: Path,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    is_cancelled: bool,
 ) -> None:
-    publisher = Publisher(tmp_path / "press.db", TOKEN)
     publisher.fail_next("rate_limited", "error_after", *["lookup_unavailable"] * 2)
     with running_publisher(publisher) as url:
         press = press_installation(restless, tmp_path, url, monkeypatch)

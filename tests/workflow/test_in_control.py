@@ -50,7 +50,7 @@ async def test_amended_graded_and_proposed_it_goes_the_same_way_to_one_effect(in
         result = await run.result()
     assert result.state == State.SUCCEEDED
     drafts = installation.ledger.drafts
-    assert drafts.get("acme", "op-1", 1).title != drafts.get("acme", "op-1", 2).title == "Sales in both regions"
+    assert drafts.get("acme", "op-1", 1)["title"] != drafts.get("acme", "op-1", 2)["title"] == "Sales in both regions"
     assert [one["subject"] for one in records(installation, "draft.written")] == ["agent", "zoe"]
     assert own.ruling == Ruling.AUTHOR_MAY_NOT_APPROVE
     proposal = installation.proposal("op-1")

@@ -81,6 +81,7 @@ async def failed_tasks(run: WorkflowHandle[Any, Any]) -> list[str]:
     return [each.failure.message for each in failed if each.cause != makes_room]
 
 
+@pytest.mark.long
 @pytest.mark.guarantee("G19", "G47")
 @pytest.mark.timeout(300)
 async def test_two_thousand_malformed_signals_leave_records_and_a_run_that_still_decides(

@@ -128,7 +128,7 @@ async def test_nothing_is_proposed_for_a_channel_of_other_tenants(
     assert_nothing_was_proposed_or_sent(changed, result, "configuration_refused")
     (failed,) = [one for one in changed.ledger.audit.records("acme", "op-1") if one.type == "step.failed"]
     said = changed.ledger.documents.get("acme", str(failed.detail["sentence"]))
-    assert said == b"channel 'internal' is not configured for tenant acme; allowed: public"
+    assert said == b"channel 'internal' is not configured for tenant acme; allowed: messages, payments, public"
 
 
 @pytest.mark.guarantee("G01")

@@ -20,6 +20,12 @@ from workflows.governed_action import GovernedAction
 from workflows.names import RUN_QUEUE
 
 
+@pytest.fixture
+def runs_ledger_url(ledger_url: str) -> str:
+    """On both databases here."""
+    return ledger_url
+
+
 def audit_types(installation: Installation, operation: str) -> list[str]:
     return [record.type for record in installation.ledger.audit.records(installation.tenant, operation)]
 

@@ -40,9 +40,8 @@ async def everything_temporal_keeps(run: WorkflowHandle[Any, Any]) -> str:
 
 @pytest.mark.guarantee("G46")
 async def test_planted_secrets_are_in_no_history_attribute_failure_or_log(
-    sqlite_installation: Installation, processes: Processes, tmp_path: Path
+    sqlite_installation: Installation, processes: Processes, publisher: Publisher, tmp_path: Path
 ) -> None:
-    publisher = Publisher(tmp_path / "press.db", TOKEN)
     publisher.fail_next("error_after", "echo_token")
     # The first run is published after a look-up, the second fails its checks with a figure of its own.
     unsupported = draft(body="Sales came to {{total}}, of which Zanzibar had 400.25.")

@@ -21,12 +21,7 @@ from tests.workflow.acting import (
     taken_over,
     work_on,
 )
-from tests.workflow.press import TOKEN, approved, press_installation
-
-
-@pytest.fixture
-def publisher(tmp_path: Path) -> Publisher:
-    return Publisher(tmp_path / "press.db", TOKEN)
+from tests.workflow.press import approved, press_installation
 
 
 @pytest.mark.guarantee("G29")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 
+from activities.interfaces import RunOrder
 from countersign.domain.administration import DirectoryChange, PersonChange
 from countersign.domain.decision import Outcome
 from countersign.domain.directory import Standing
@@ -21,7 +22,7 @@ from countersign.domain.state import State
 from tests.support.installation import Installation
 from tests.support.publisher import Publisher
 from tests.support.waiting import until_messages, until_state
-from tests.workflow.acting import done, rewritten, taken_over, vote
+from tests.workflow.acting import done, operation_of, rewritten, settled, stored, taken_over, vote
 
 Run = WorkflowHandle[Any, Any]
 GROWN_LONG = 60
@@ -298,6 +299,64 @@ async def unknown(installation: Installation, press: Publisher) -> Run:
     return run
 
 
+async def settled_executed(installation: Installation, press: Publisher) -> Run:
+    """A person found outside what nobody knew of, and said so."""
+    run = await unknown(installation, press)
+    await settled(installation, run, "lea", "executed", "report-7")
+    await run.result()
+    return run
+
+
+async def settled_not_executed(installation: Installation, press: Publisher) -> Run:
+    """A person found that it is not there, and it was published then."""
+    press.fail_next("error_before", *["lookup_unavailable"] * 50)
+    run = await _waiting(installation, "settled-not-executed")
+    await vote(installation, run, "bob")
+    await until_state(run, State.OUTCOME_UNKNOWN)
+    await settled(installation, run, "lea", "not_executed")
+    await run.result()
+    return run
+
+
+async def outside_refused(installation: Installation, press: Publisher) -> Run:
+    """The outside would not take it; a person took the run over, and another action was approved and published."""
+    press.fail_next("refuses")
+    run, operation = await _waiting(installation, "outside-refused"), "outside-refused"
+    await vote(installation, run, "bob")
+    await until_state(run, State.ESCALATED)
+    await taken_over(installation, run)
+    content = stored(installation, {**installation.proposal(operation).action.args, "name": "another-name.md"})
+    await done(installation, run, "lea", "propose", draft_version=1, content=content)
+    await until_state(run, State.WAITING_APPROVAL)
+    await vote(installation, run, "bob")
+    await run.result()
+    return run
+
+
+async def _begun_again(installation: Installation, run: Run) -> Run:
+    known = installation.ledger.operations.get(installation.tenant, operation_of(run))
+    order = RunOrder(tenant=known.tenant, operation=known.operation, case=known.case, request_hash=known.request_hash)
+    return await installation.start_unchecked(order)
+
+
+async def begun_again_once_executed(installation: Installation, press: Publisher) -> Run:
+    """Another run of an operation whose effect is there."""
+    again = await _begun_again(installation, await approved(installation, press))
+    await again.result()
+    return again
+
+
+async def begun_again_while_unknown(installation: Installation, press: Publisher) -> Run:
+    """Another run of an operation whose effect may be there: it is found."""
+    run = await unknown(installation, press)
+    await run.terminate()
+    again = await _begun_again(installation, run)
+    await until_state(again, State.OUTCOME_UNKNOWN)
+    press.take_faults()
+    await again.result()
+    return again
+
+
 async def superseded(installation: Installation, _: Publisher) -> Run:
     """Another operation took its place."""
     run = await _waiting(installation, "superseded")
@@ -345,6 +404,8 @@ WAYS: dict[str, Way] = {
     "approved_by_further_line": Way(approved_by_further_line, {"decide_within": "30s", "ladder": LADDER}),
     "asked_anew": Way(asked_anew),
     "asked_further": Way(asked_further, {"decide_within": "30s", "ladder": LADDER}),
+    "begun_again_once_executed": Way(begun_again_once_executed),
+    "begun_again_while_unknown": Way(begun_again_while_unknown),
     "brought_before_people": Way(brought_before_people, fields=DENIED | _route("1h")),
     "by_rule": Way(by_rule),
     "cancelled": Way(cancelled),
@@ -361,8 +422,11 @@ WAYS: dict[str, Way] = {
     "in_time_after_outage": Way(in_time_after_outage, {"decide_within": "3s"}, has_workers=False),
     "lease_over": Way(lease_over, fields={"takeover": {"role": "lead", "lease": "2s"}}),
     "one_of_two": Way(one_of_two, {"approvals": 2}),
+    "outside_refused": Way(outside_refused),
     "rejected": Way(rejected),
     "released": Way(released),
+    "settled_executed": Way(settled_executed),
+    "settled_not_executed": Way(settled_not_executed),
     "superseded": Way(superseded),
     "taken_on": Way(taken_on, grows_long_after=GROWN_LONG),
     "unanswered": Way(unanswered, fields=DENIED | _route("2s")),

@@ -24,7 +24,6 @@ from countersign.domain.administration import (
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.errors import InputRefused
 from countersign.domain.operation import Operation
-from countersign.domain.proposal import Proposal
 from countersign.domain.values import Sha256
 from countersign.ports import Clock, Ledger
 
@@ -36,6 +35,7 @@ class AdministrationCase:
 
     name = ADMINISTRATION
     drafted = False
+    gathers = False
 
     def __init__(self, ledger: Ledger, environment: str, clock: Clock) -> None:
         self._ledger = ledger
@@ -70,12 +70,6 @@ class AdministrationCase:
             verdict="none: nothing was drafted", cost="none", live=before,
             problem="" if args is None or dict(args) == action.args else _ANOTHER,
         )  # fmt: skip
-
-    def edited(
-        self, operation: Operation, before: Proposal, args: Mapping[str, JsonValue], policy_version: str
-    ) -> Submission:
-        """The same change as it stands now."""
-        return self.submission(operation, before.draft_version, policy_version, args)
 
     def _action(
         self, operation: Operation, request: AdministrationRequest, before: Sha256, after: Sha256, policy_version: str

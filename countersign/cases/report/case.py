@@ -1,27 +1,27 @@
-"""The report case: what a finished draft becomes outside, and what a reviewer is shown of it."""
+"""The report case: how a draft is checked and graded, what it becomes outside, and what a reviewer is shown of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from countersign.cases.case import Submission
+from countersign.cases.case import Query, ShownDraft, Submission, read_draft
 from countersign.cases.report.checks import check_draft, check_texts
 from countersign.cases.report.rendering import render_report, rendered_title
-from countersign.cases.report.suspicion import Texts
+from countersign.cases.report.suspicion import STOPS
 from countersign.domain.action import Action
 from countersign.domain.canonical import sha256_hex
-from countersign.domain.channel import ChannelConfig, not_configured
+from countersign.domain.channel import ChannelConfig, channel_taking
 from countersign.domain.document_names import checked_document_name
-from countersign.domain.draft import CLAIM_REFERENCE, Draft, ReportRequest, Violation
-from countersign.domain.errors import ConfigurationRefused, InputRefused
+from countersign.domain.draft import Violation
+from countersign.domain.errors import InputRefused
 from countersign.domain.operation import Operation
-from countersign.domain.proposal import Proposal
 from countersign.domain.publication import SCOPE, TOOL, TOOL_VERSION, PublishReport
+from countersign.domain.report import CLAIM_REFERENCE, Draft, ReportRequest
 from countersign.domain.rubric import Grade
-from countersign.ports import Cell, Ledger
+from countersign.ports import Evidence, Ledger, ReportMaterial
 
 REPORT = "report"
 RUBRIC = "report-rubric"
@@ -36,15 +36,49 @@ class Drafted(NamedTuple):
 
 
 class ReportCase:
-    """Publishing a report that an agent drafted; fulfils `cases.case.Case`."""
+    """Publishing a report that an agent drafted; fulfils `cases.case.DraftedCase`."""
 
     name = REPORT
     drafted = True
+    gathers = False
+    form = Draft
+    prose = ("body",)
+    rubric: ClassVar[str] = RUBRIC
+    stops: ClassVar[Mapping[str, str]] = STOPS
 
-    def __init__(self, ledger: Ledger, channels: Mapping[str, ChannelConfig], environment: str) -> None:
+    def __init__(
+        self, ledger: Ledger, evidence: Evidence, channels: Mapping[str, ChannelConfig], environment: str
+    ) -> None:
         self._ledger = ledger
+        self._evidence = evidence
         self._channels = channels
         self._environment = environment
+
+    def open(self, operation: Operation) -> ReportMaterial:
+        """The request with its dataset, read as the request declares it."""
+        request = self._request(operation)
+        return ReportMaterial(request, self._evidence.open(operation.tenant, request.dataset))
+
+    def check(self, draft: Draft, material: ReportMaterial, *, by_agent: bool) -> tuple[Violation, ...]:
+        """Every figure recomputed on the data, and every word looked at.
+
+        Orders in the data are looked for where an agent read it: a person's draft would otherwise be refused whatever
+        the person writes.
+        """
+        request, dataset = material
+        return check_draft(draft, request, dataset.single_value, dataset.texts if by_agent else None)
+
+    def graded_text(self, operation: Operation, draft: Draft) -> str:
+        """The very text that would go out."""
+        return render_report(draft, self._request(operation))
+
+    def task(self, operation: Operation) -> dict[str, JsonValue]:
+        """The question, and how it was to be answered."""
+        return task_of(self._request(operation))
+
+    def shown(self, draft: Draft) -> ShownDraft:
+        """The title, and the queries behind the figures."""
+        return ShownDraft(draft.title, tuple(Query(claim.id, claim.query, claim.value) for claim in draft.claims))
 
     def submission(
         self,
@@ -60,12 +94,6 @@ class ReportCase:
         name, title = document_name(operation.operation), rendered_title(drafted.draft)
         asked_for = PublishReport(channel=drafted.request.channel, name=name, title=title)
         return self._submitted(operation, drafted, asked_for, policy_version)
-
-    def edited(
-        self, operation: Operation, before: Proposal, args: Mapping[str, JsonValue], policy_version: str
-    ) -> Submission:
-        """The publication with another channel, name or title."""
-        return self._with_arguments(operation, before.draft_version, args, policy_version)
 
     def _with_arguments(
         self, operation: Operation, draft_version: int, args: Mapping[str, JsonValue], policy_version: str
@@ -84,15 +112,18 @@ class ReportCase:
         )
 
     def _drafted(self, operation: Operation, version: int) -> Drafted:
-        stored = self._ledger.documents.get(operation.tenant, operation.request_hash)
         drafts, name = self._ledger.drafts, (operation.tenant, operation.operation, version)
-        return Drafted(ReportRequest.model_validate_json(stored), drafts.get(*name), drafts.grade(*name))
+        return Drafted(self._request(operation), read_draft(Draft, drafts.get(*name)), drafts.grade(*name))
+
+    def _request(self, operation: Operation) -> ReportRequest:
+        return ReportRequest.model_validate_json(self._ledger.documents.get(operation.tenant, operation.request_hash))
 
     def _submitted(
         self, operation: Operation, drafted: Drafted, args: PublishReport, policy_version: str
     ) -> Submission:
         request, draft, grade = drafted
-        channel, text = channel_of(args.channel, operation.tenant, self._channels), document(draft, request)
+        channel = channel_taking("documents", args.channel, operation.tenant, self._channels)
+        text = render_report(draft, request).encode()
         action = Action(
             tenant=operation.tenant, operation=operation.operation, tool=TOOL, tool_version=TOOL_VERSION,
             args=args.model_dump(mode="json"), channel=args.channel, target=args.target,
@@ -115,29 +146,11 @@ class ReportCase:
         return None if receipt is None else self._ledger.documents.get(action.tenant, receipt.content_hash)
 
 
-def check(
-    draft: Draft, request: ReportRequest, recompute: Callable[[str], Cell], texts: Texts | None = None
-) -> tuple[Violation, ...]:
-    """Every finding of the deterministic checks, those that must stop a run first, then in the draft's order.
-
-    `texts` is `DatasetReader.texts` for a draft that an agent wrote, since orders in the data were orders to it;
-    nothing for a person's draft, which would otherwise be refused whatever the person writes.
-    """
-    return check_draft(draft, request, recompute, texts)
-
-
-def document(draft: Draft, request: ReportRequest) -> bytes:
-    """The bytes that would go out."""
-    return render_report(draft, request).encode("utf-8")
-
-
-def channel_of(name: str, tenant: str, channels: Mapping[str, ChannelConfig]) -> ChannelConfig:
-    """The tenant's channel of that name; ConfigurationRefused names those that it has."""
-    own = {each: config for each, config in channels.items() if tenant in config.tenants}
-    try:
-        return own[name]
-    except KeyError:
-        raise ConfigurationRefused(not_configured(name, tenant, own)) from None
+def task_of(request: ReportRequest) -> dict[str, JsonValue]:
+    """What the grader of a report is told of its request."""
+    asked = request.model_dump(mode="json", include={"question", "title", "period", "language"})
+    task = "Write a report. It follows whole, in parts."
+    return {"task": task, "request": asked, "dataset": request.dataset.name}
 
 
 def document_name(operation: str) -> str:

@@ -13,8 +13,9 @@ from countersign.cases.report.fields import Field, Filled, claims_by_id, fields_
 from countersign.cases.report.markup import check_markup, check_scripts, hidden_in_claims
 from countersign.cases.report.numbers import check_claim_units, check_numbers, written_out
 from countersign.cases.report.suspicion import Texts, check_data, check_suspicion
-from countersign.domain.draft import CLAIM_REFERENCE, Draft, ReportRequest, Violation
+from countersign.domain.draft import Violation
 from countersign.domain.figures.units import currencies_named, is_currency, same_unit
+from countersign.domain.report import CLAIM_REFERENCE, Draft, ReportRequest
 
 
 def check_draft(

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
-from countersign.domain.draft import Claim, Draft, Violation
+from countersign.domain.draft import Violation
 from countersign.domain.errors import CountersignError, Unavailable
 from countersign.domain.figures import agrees, read_shown
 from countersign.domain.figures.dates import read_date
 from countersign.domain.figures.units import currencies_named, is_currency, same_unit
+from countersign.domain.report import Claim, Draft
 from countersign.ports import Cell
 
 _NUMBER = re.compile(r"-?(?=[0-9.]{1,100}(?![0-9.]))[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?")

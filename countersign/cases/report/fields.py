@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from countersign.domain.draft import CLAIM_REFERENCE, Claim, Draft
+from countersign.domain.report import CLAIM_REFERENCE, Claim, Draft
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 from countersign.cases.report.fields import Field, Filled
 from countersign.cases.report.wording import RESERVED_HEADINGS
-from countersign.domain.draft import CLAIM_REFERENCE, Draft, ReportRequest, Violation
+from countersign.domain.draft import Violation
 from countersign.domain.figures.scripts import foreign_words
 from countersign.domain.figures.view import as_rendered
+from countersign.domain.report import CLAIM_REFERENCE, Draft, ReportRequest
 from countersign.domain.visible import is_hidden
 
 _REFERENCE_LIKE = re.compile(r"\{\{|\}\}")

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from countersign.cases.report.fields import Filled, Insertion
-from countersign.domain.draft import Draft, ReportRequest, Violation
+from countersign.domain.draft import Violation
 from countersign.domain.figures import FoundNumber, find_numbers, read_shown
 from countersign.domain.figures.surroundings import FIGURE, altered_by, is_plain_unit
 from countersign.domain.figures.units import same_unit
+from countersign.domain.report import Draft, ReportRequest
 
 _MARKER = re.compile(
     r"^(?P<indent>[ >]*(?:[-*+] +)*)(?:(?P<digits>[1-9][0-9]?)(?:[.)](?=\s)|、)"

@@ -10,8 +10,8 @@ import re
 
 from countersign.cases.report.fields import Field, claims_by_id, fields_of
 from countersign.cases.report.wording import SECTIONS
-from countersign.domain.draft import CLAIM_REFERENCE, Claim, Draft, ReportRequest
 from countersign.domain.errors import InputRefused
+from countersign.domain.report import CLAIM_REFERENCE, Claim, Draft, ReportRequest
 from countersign.domain.visible import is_hidden
 
 _MARKS = re.compile(r"[\\`*_{}\[\]<>&|~#!+=]")

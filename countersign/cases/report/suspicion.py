@@ -6,19 +6,24 @@ data may have followed them already, and one that wrote a secret down knows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from countersign.cases.report.fields import Field, Filled, claims_by_id, fields_of, fill
-from countersign.domain.draft import Claim, Draft, ReportRequest, Violation
+from countersign.domain.draft import Violation
+from countersign.domain.report import Claim, Draft, ReportRequest
 from countersign.domain.suspicion.orders import excerpt, find_orders
 from countersign.domain.suspicion.searches import SEARCHES
 from countersign.domain.suspicion.secrets import find_secrets
 
 INJECTION = "prompt_injection_suspected"
 SENSITIVE = "sensitive_data"
-STOPS: frozenset[str] = frozenset({INJECTION, SENSITIVE})
-"""Codes of findings that no further draft may mend by itself; people have to look first."""
+STOPS: Mapping[str, str] = {
+    INJECTION: "ended without a report: a text gives orders to whoever reads it",
+    SENSITIVE: "ended without a report: a text holds what looks like a secret",
+}
+"""Codes of findings that no further draft may mend by itself, since people have to look first; and what an end by each
+means."""
 
 Texts = Callable[..., Sequence[tuple[str, str]]]
 """Yields the columns of the data with their names, and with those of their cells that match one of the patterns."""

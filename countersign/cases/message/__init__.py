@@ -1,0 +1,1 @@
+"""Telling a customer of what an operation did, once the outside has confirmed it."""

@@ -1,0 +1,130 @@
+"""What a demo does at every step: persons with keys, a run's audit as it grows, a person's decision.
+
+Apart from the demos, which each tell a story of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import typer
+
+from countersign.cli.decision_message import Choice, message_of, send, what_is_signed
+from countersign.cli.demo_stage import Stage
+from countersign.cli.directory import differences, set_up
+from countersign.cli.keys import add_keys
+from countersign.cli.rendering import detail, one_of, say
+from countersign.cli.request_file import Order, RefundOrder
+from countersign.cli.session import Session, key_path
+from countersign.cli.show import whole_review
+from countersign.cli.start import start_operation
+from countersign.domain.errors import InputRefused, Unavailable
+from countersign.domain.need import DecisionKind
+from countersign.domain.proposal import Approval
+from countersign.domain.state import State
+
+POLL_SECONDS = 0.1
+WORTH_SHOWING = ("version", "model", "codes", "verdict", "reason", "decision", "channel", "reference")
+"""Details of a record that tell how the run goes; `audit show` has all of them."""
+ANSWERS: dict[str, DecisionKind] = {"y": "approve", "n": "reject"}
+
+
+class Progress:
+    """Shows the audit of one operation as it grows."""
+
+    def __init__(self, session: Session, running: Stage, tenant: str, operation: str) -> None:
+        self._session = session
+        self._running = running
+        self._tenant, self._operation = tenant, operation
+        self._shown = 0
+
+    def until_proposed(self) -> Approval:
+        """Until there is a proposal; Unavailable if the run ends without."""
+        state = self._until(lambda state: state.terminal or state == State.WAITING_APPROVAL)
+        approval = self._session.ledger.approvals.current(self._tenant, self._operation)
+        if approval is None or state.terminal:
+            raise Unavailable(f"the run ended without a proposal: {state}; see {self._running.worker.log}")
+        return approval
+
+    def until_ended(self) -> State:
+        """Until the run's end."""
+        return self._until(lambda state: state.terminal)
+
+    def _until(self, reached: Callable[[State], bool]) -> State:
+        while True:
+            self._running.worker.require_running()
+            state = self._session.ledger.operations.get(self._tenant, self._operation).state
+            self._show()
+            if reached(state):
+                return state
+            time.sleep(POLL_SECONDS)
+
+    def _show(self) -> None:
+        records = list(self._session.ledger.audit.records(self._tenant, self._operation))
+        for record in records[self._shown :]:
+            worth = {name: record.detail[name] for name in WORTH_SHOWING if name in record.detail}
+            say(f"  {record.recorded_at[11:19]}  {record.type:<23} {record.subject:<8} {detail(worth)}".rstrip())
+        self._shown = len(records)
+
+
+class Asked(NamedTuple):
+    """Who is asked at the terminal, and what."""
+
+    person: str
+    question: str
+    yes: bool
+    """Whether that is answered already: the person approves."""
+
+
+def enrol(session: Session) -> None:
+    """Persons as in the directory file, and a key for whoever has none yet: a demo may have been cut short here."""
+    for tenant, difference in differences(session, session.settings.policies / "directory.yaml").items():
+        set_up(session, tenant, difference)
+    for tenant in session.ledger.directory.tenants():
+        keyless = [one.id for one in session.ledger.directory.persons(tenant).values() if not one.keys]
+        if keyless:
+            add_keys(session, tenant, {name: key_path(session.settings, tenant, name) for name in keyless}, None)
+
+
+def begin(session: Session, order: Order | RefundOrder) -> str:
+    """Start the run that is asked for; the operation's name."""
+    operation = start_operation(session, order).operation
+    say(f"{order.requester} asks: {order.asks}")
+    say(f"Operation {operation.operation} is registered and started; it goes on:")
+    return operation.operation
+
+
+def decided(session: Session, approval: Approval, asked: Asked) -> None:
+    """Have a person decide, sign that, send it; Unavailable where nobody answers."""
+    decision = "approve" if asked.yes else _answered(session, approval, asked)
+    proposal = approval.proposal
+    choice = Choice(decision, asked.person)
+    say(what_is_signed(proposal, choice))
+    outcome = send(*message_of(session, proposal, choice))
+    say(outcome.sentence() if outcome else "sent as signal; the worker will rule on it")
+
+
+def _answered(session: Session, approval: Approval, asked: Asked) -> DecisionKind:
+    say(whole_review(session, approval, asked.person))
+    while True:
+        try:
+            answer = one_of(
+                typer.prompt(f"\nYou are {asked.person}. {asked.question} y(es), n(o), s(how again)"), "yns"
+            )
+        except typer.Abort:
+            raise _unanswered(session, approval) from None
+        except InputRefused as refused:
+            say(refused.message)
+            continue
+        if answer in ANSWERS:
+            return ANSWERS[answer]
+        say(whole_review(session, approval, asked.person))
+
+
+def _unanswered(session: Session, approval: Approval) -> Unavailable:
+    return Unavailable(
+        f"not answered: the proposal of {approval.proposal.operation} stays pending in {session.settings.home} and"
+        " nothing went out for it; give --yes where nobody can be asked"
+    )
