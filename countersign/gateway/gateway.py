@@ -185,9 +185,8 @@ class Gateway:
         detail: dict[str, JsonValue] = {
             "approval_id": proposal.approval_id, "action_hash": proposal.action_hash, "reason": reason,
         }  # fmt: skip
-        self._ledger.audit.append(
-            proposal.tenant, "effect.held", proposal.operation, "gateway", detail, self._clock()
-        )  # fmt: skip
+        names = (proposal.operation, "gateway")
+        self._ledger.audit.append(proposal.tenant, "effect.held", *names, detail, self._clock())
         return EffectResult(status=ExecutionStatus.NOT_SENT, reason=reason)
 
     def _reconcile(self, approval: Approval) -> EffectResult:

@@ -60,7 +60,7 @@ class MessageCase:
         request, followed = asked_behind(self._ledger, operation, MessageRequest)
         channel = channel_of(request.channel, operation.tenant, self._channels)
         text = self._text(followed)
-        action = self._action(operation, request, followed, text, policy_version)
+        action = self._action(operation, followed, channel, request.channel, text, policy_version)
         return Submission(
             action=action, document=text, reason=f"{request.follows} is confirmed as {followed.receipt.reference}",
             summary=f"tell the customer: {followed.proposal.summary}",
@@ -82,11 +82,11 @@ class MessageCase:
         return customer_message(template, done, followed.receipt)
 
     def _action(
-        self, operation: Operation, request: MessageRequest, followed: Followed, text: bytes, policy_version: str
-    ) -> Action:
-        channel = channel_of(request.channel, operation.tenant, self._channels)
+        self, operation: Operation, followed: Followed, channel: ChannelConfig, name: str, text: bytes,
+        policy_version: str,
+    ) -> Action:  # fmt: skip
         args = SendMessage(
-            channel=request.channel, follows=request.follows, reference=followed.receipt.reference,
+            channel=name, follows=operation.follows, reference=followed.receipt.reference,
             name=message_name(operation.operation),
         )  # fmt: skip
         return Action(
