@@ -1,5 +1,6 @@
 # Sets up, runs, tests and checks Countersign. Needs git, make and Python 3.11, 3.12 or 3.13, nothing else.
 #   make demo         the main job on examples/, with a person asked at the terminal (YES=1 asks nothing)
+#   make live         one report with a real model, by OPENAI_API_KEY and OPENAI_BASE_URL (docs/live.md)
 #   make demo-refund  the refund case: by rule, by a person, an answer that is lost, and taken back (YES=1 asks nothing)
 #   make test         all tests                     make check       lint, format, types, import rules
 #   make guarantees   one line per promise          make bench       figures, one line each
@@ -17,7 +18,7 @@ PY     := $(BIN)/python
 STAMP  := $(VENV)/.installed
 PYTHON ?=
 
-.PHONY: setup demo demo-refund test check guarantees bench authority course chaos long lock docs format clean
+.PHONY: setup demo demo-refund live test check guarantees bench authority course chaos long lock docs format clean
 
 setup: $(STAMP)
 
@@ -49,11 +50,15 @@ $(STAMP): requirements.lock
 demo: $(STAMP)
 	@$(PY) starter.py demo $(if $(filter 1,$(YES)),--yes)
 
+# One report with the models that OPENAI_API_KEY, OPENAI_BASE_URL and COUNTERSIGN_DRAFT_MODEL name; see docs/live.md.
+live: $(STAMP)
+	@$(PY) starter.py live $(if $(filter 1,$(YES)),--yes)
+
 demo-refund: $(STAMP)
 	@$(PY) starter.py demo-refund $(if $(filter 1,$(YES)),--yes)
 
 test: $(STAMP)
-	$(PY) -m pytest -n 3 --dist loadfile -m "not long" --durations=10 -p tests.support.guarantees --require-guarantees
+	$(PY) -m pytest -n 4 --dist loadfile -m "not long" --durations=10 -p tests.support.guarantees --require-guarantees
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -62,7 +67,7 @@ check: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
 guarantees: $(STAMP)
-	@$(PY) -m pytest -q -n 3 --dist loadfile -m guarantee -p tests.support.guarantees --require-guarantees
+	@$(PY) -m pytest -q -n 4 --dist loadfile -m guarantee -p tests.support.guarantees --require-guarantees
 
 bench: $(STAMP)
 	@$(PY) -m tests.bench

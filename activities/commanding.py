@@ -6,9 +6,9 @@ Apart from decisions, which are about one proposal: a command is about the run, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from activities.interfaces import Message, MessageBatch, Told
 from activities.messages import MAX_STATEMENT, Unreadable, check_key_now, read
@@ -21,10 +21,14 @@ from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.directory import Person
 from countersign.domain.draft import DraftObject
 from countersign.domain.errors import Conflict, CountersignError, InputRefused, NotFound, Unavailable
+from countersign.domain.model_call import Budget
+from countersign.domain.question import Answer, Answers, QuestionStatus
 from countersign.domain.strict_json import parse
-from countersign.domain.values import Value
+from countersign.domain.values import Value, first_problem
 from countersign.ports import Amendment, Ledger, ReceivedCommand
 from countersign.signing.statements import verify_command
+
+Form = TypeVar("Form", bound=Value)
 
 MAX_CONTENT = 1024 * 1024
 """Bytes of a new draft, or of an action's arguments; more than the longest draft with all its claims has."""
@@ -63,17 +67,30 @@ class Commanding:
         if (command.tenant, command.operation) != (batch.tenant, batch.operation):
             # Sent to many runs at once, or to the wrong one: good at most where it belongs (G20).
             raise Unreadable(Ruling.NOT_THIS_APPROVAL, "the command is for another operation; nothing was changed")
+        if command.command == "answer" and not self._asks(batch):
+            raise Unreadable(Ruling.NOTHING_ASKED, "another run asks this; start the operation again")
         received = ReceivedCommand(
             message_id=message.id, transport=message.transport, command=command, token=token, at=message.received_at
         )
         outcome = self._ledger.controls.command(received, signer, self._amendment(command))
         return outcome, _told(command) if outcome.ruling == Ruling.ACCEPTED else None
 
+    def _asks(self, batch: MessageBatch) -> bool:
+        """Whether what the agent waits for, if anything, is the asking run's own: no other one takes it over (G23)."""
+        asked = self._ledger.questions.current(batch.tenant, batch.operation)
+        if asked is None or asked.status != QuestionStatus.PENDING:
+            return True
+        return self._runs.carries_line(batch.tenant, batch.operation, asked.question.line)
+
     def _amendment(self, command: Command) -> Amendment:
         """What the content comes to; whatever is wrong with it is told to the signer, and fails nothing."""
         try:
             if command.command == "amend":
                 return Amendment(draft=self._draft(command))
+            if command.command == "answer":
+                return Amendment(answers=self._answers(command))
+            if command.command == "raise_budget":
+                return Amendment(budget=self._budget(command))
             if command.command == "propose" and not command.draft_version and self._case(command).drafted:
                 raise InputRefused("nothing is drafted yet, so there is nothing to propose; amend first")
             if command.content:
@@ -91,6 +108,37 @@ class Commanding:
         case = drafted_case(self._cases, self._ledger.operations.get(command.tenant, command.operation))
         draft: DraftObject = read_draft(case.form, self._content(command)).model_dump(mode="json")
         return draft
+
+    def _answers(self, command: Command) -> tuple[Answer, ...]:
+        """What is said of each call; an edit with arguments that the case lets its tool have."""
+        answers = _read(Answers, self._content(command)).answers
+        asked = self._ledger.questions.current(command.tenant, command.operation)
+        tools = {call.id: call.tool for call in asked.question.calls} if asked is not None else {}
+        operation = self._ledger.operations.get(command.tenant, command.operation)
+        for answer in answers:
+            # What is said of a call that does not wait is refused by the ruling, which knows all that wait.
+            if answer.args is None or answer.call not in tools:
+                continue
+            case = drafted_case(self._cases, operation)
+            problem = case.edit_problem(operation, tools[answer.call], answer.args)
+            if problem:
+                raise InputRefused(f"call {answer.call[:60]!r}: {problem}")
+        return answers
+
+    def _budget(self, command: Command) -> Budget:
+        """What is added; of no use where the policy does not limit it, so the signer is told."""
+        added = _read(Budget, self._content(command))
+        operation = self._ledger.operations.get(command.tenant, command.operation)
+        budgets = policy_in_force(self._ledger, command.tenant, operation.case).budgets
+        limits = budgets.run if budgets is not None else None
+        for name in _given(added):
+            if limits is None or getattr(limits, name) is None:
+                known = ", ".join(_given(limits)) if limits is not None else "nothing"
+                raise InputRefused(f"the policy does not limit a run's {name}; it limits: {known}")
+        money = limits.money if limits is not None else None
+        if added.money is not None and money is not None and added.money.currency != money.currency:
+            raise InputRefused(f"the budget is in {money.currency}; add to it in that currency")
+        return added
 
     def _check_arguments(self, command: Command) -> None:
         """The arguments as the case reads them: as an edit is worked out before it is ruled on."""
@@ -129,6 +177,17 @@ class Commanding:
 
     def _case(self, command: Command) -> Case:
         return self._cases[self._ledger.operations.get(command.tenant, command.operation).case]
+
+
+def _read(form: type[Form], content: Any) -> Form:
+    try:
+        return form.model_validate(content)
+    except ValidationError as error:
+        raise InputRefused(f"what was signed has not the form that it needs: {first_problem(error)}") from None
+
+
+def _given(budget: Budget) -> list[str]:
+    return [name for name in Budget.model_fields if getattr(budget, name) is not None]
 
 
 def _told(command: Command) -> Told:

@@ -107,11 +107,12 @@ class DecidingSteps(Deciding):
             return decided
         try:
             standing = self._ledger.controls.standing(batch.tenant, batch.operation)
+            asked = self._ledger.questions.current(batch.tenant, batch.operation)
         except NotFound:
             # A run that anybody started for an operation that nobody registered must come to its end too.
             return decided
         stands = {"control": standing.control, "ending": standing.ending, "draft_version": standing.draft_version}
-        return decided.model_copy(update=stands)
+        return decided.model_copy(update={**stands, "question": asked.status if asked is not None else None})
 
     @activity.defn
     async def signal_times(self, order: TimesOrder) -> SignalTimes:

@@ -6,6 +6,7 @@ workflow history: ids, hashes and small values only (G46).
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from typing import Annotated, Literal
 
@@ -20,6 +21,8 @@ from countersign.domain.escalation import Reason, Severity
 from countersign.domain.execution import EffectResult
 from countersign.domain.identity import Name, OperationId, PersonId, TenantId
 from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.question import QuestionStatus
+from countersign.domain.retention import Forgotten, RetentionOrder
 from countersign.domain.rubric import Verdict
 from countersign.domain.state import State
 from countersign.domain.values import Instant, Sha256, Value
@@ -89,13 +92,54 @@ class StepOrder(Value):
     """0 where the case has no draft."""
     control_version: Annotated[int, Field(ge=1)]
     """Under whose control it is done; what comes of it later than that is discarded (G30)."""
+    resumed: Annotated[int, Field(ge=0, exclude_if=operator.not_)] = 0
+    """How often the version was gone on with after a pause: by an answer, or by more to spend. Not written down where
+    it is 0: the runs of before there were pauses replay to the same orders."""
+
+
+class Asked(Value):
+    """A question of the agent's as the run needs to know it; the texts lie in the ledger."""
+
+    number: Annotated[int, Field(ge=1)]
+    question: Sha256
+    """Its hash, which an answer names."""
+    calls: Annotated[int, Field(ge=1)]
+    """How many calls wait."""
+    roles: Annotated[tuple[str, ...], Field(strict=False)]
+    status: QuestionStatus
+    deadline: Instant
+    ticks: Annotated[tuple[Instant, ...], Field(strict=False)] = ()
+    """When reminders and further people are due."""
+    freezes: bool = False
+    """Whether a run that nobody answered is held at the deadline instead of ending."""
+
+
+class QuestionOrder(Value):
+    """A tick (counted from 0), or the deadline, of a pending question has come."""
+
+    tenant: TenantId
+    operation: OperationId
+    number: Annotated[int, Field(ge=1)]
+    tick: Annotated[int, Field(ge=0)] | None = None
+    """Nothing: the deadline."""
+    now: Instant
+
+
+class QuestionMarked(Value):
+    """How a question stands after it."""
+
+    status: QuestionStatus
+    escalated: bool
+    """Whether further people are asked from this tick on."""
+    roles: Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class DraftWritten(Value):
-    """A stored draft."""
+    """A stored draft; or, where `asked` is given, none yet: the agent waits for people."""
 
-    content: Sha256
+    content: Sha256 | Literal[""]
     model: str
+    asked: Asked | None = None
 
 
 class Checked(Value):
@@ -207,6 +251,8 @@ class Decided(Value):
     outcomes: Annotated[tuple[Outcome, ...], Field(strict=False)]
     status: ApprovalStatus | None
     """The current approval's."""
+    question: QuestionStatus | None = None
+    """The newest question's, where a command was among the messages and there is one."""
     control: Control | None = None
     """Where a command was among the messages: who is in control now."""
     ending: Ending | None = None
@@ -346,6 +392,20 @@ class Drafting(ABC):
         """Let the deep agent write a version; heartbeats, resumes from its checkpoint, can be cancelled."""
 
 
+class Questioning(ABC):
+    """What the agent asks of people, while nobody answers."""
+
+    @abstractmethod
+    @activity.defn
+    def mark_question(self, order: QuestionOrder) -> QuestionMarked:
+        """Remind, or ask further people, once, of a question that is pending still."""
+
+    @abstractmethod
+    @activity.defn
+    def expire_question(self, order: QuestionOrder) -> QuestionMarked:
+        """Close it at its deadline; an answer that came first stands."""
+
+
 class Validating(ABC):
     """The deterministic checks' step."""
 
@@ -414,6 +474,15 @@ class Escalating(ABC):
     @activity.defn
     def lapse(self, order: LapseOrder) -> Control:
         """Take control from a person whose lease is over; returns who is in control now."""
+
+
+class Retaining(ABC):
+    """What is kept of ended operations beside the ledger."""
+
+    @abstractmethod
+    @activity.defn
+    def forget_threads(self, order: RetentionOrder) -> Forgotten:
+        """Delete the agents' threads of operations that ended longer ago than ordered."""
 
 
 class Executing(ABC):

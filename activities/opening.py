@@ -19,6 +19,7 @@ from countersign.domain.execution import LOST_TIME, MAY_BE_THERE, EffectResult, 
 from countersign.domain.following import receipt_to_follow
 from countersign.domain.operation import Operation
 from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.question import QuestionStatus
 from countersign.domain.state import State
 from countersign.domain.strict_json import parse
 from countersign.ports import Ledger
@@ -26,6 +27,8 @@ from countersign.signing.statements import verify_request
 
 _DECIDED = {State.REJECTED: ApprovalStatus.REJECTED, State.EXPIRED: ApprovalStatus.EXPIRED}
 """Ends of a run that are the end of its approval."""
+_UNANSWERED = (State.EXPIRED, "unanswered_at_deadline")
+"""The end of a run that is the end of its agent's question."""
 _ENDINGS = frozenset((ending.state, ending.reason) for ending in ENDS_AS.values())
 """Ends of a run that are a person's command."""
 
@@ -249,11 +252,21 @@ class OpeningSteps(Opening):
 
     def _check_decided(self, record: StateRecord) -> None:
         """The same for what people, or the clock, made of the proposal: nobody's word ends an operation for them."""
+        if (record.state, record.reason) == _UNANSWERED:
+            self._check_unanswered(record)
+            return
         approval = self._ledger.approvals.current(record.tenant, record.operation)
         if approval is None or approval.status != _DECIDED[record.state]:
             state = record.state.value
             raise Conflict(
                 f"operation {record.operation}: the run says {state}, and its approval in the ledger does not"
+            )
+
+    def _check_unanswered(self, record: StateRecord) -> None:
+        asked = self._ledger.questions.current(record.tenant, record.operation)
+        if asked is None or asked.status != QuestionStatus.EXPIRED:
+            raise Conflict(
+                f"operation {record.operation}: the run says nobody answered its agent, and the ledger does not"
             )
 
     def _check_people(self, record: StateRecord) -> None:

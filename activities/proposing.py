@@ -29,11 +29,28 @@ from countersign.ports import Ledger
 class ProposingSteps(Proposing):
     """Builds the action, asks the policy, and stores the proposal with the reviewer's view of exactly these bytes."""
 
-    def __init__(self, ledger: Ledger, runs: Runs, cases: Mapping[str, Case], rubrics: Mapping[str, Rubric]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        runs: Runs,
+        cases: Mapping[str, Case],
+        rubrics: Mapping[str, Rubric],
+        *,
+        max_pending: int,
+    ) -> None:
+        """
+        Args:
+            ledger: where proposals are kept.
+            runs: whose step it is, and when.
+            cases: the kinds of work that there are, by name.
+            rubrics: the rubric of each case that is drafted, by the case's name.
+            max_pending: how much of a tenant may wait for people at once.
+        """
         self._ledger = ledger
         self._runs = runs
         self._asking = Asking(ledger, runs, cases)
         self._rubrics = rubrics
+        self._max_pending = max_pending
 
     @activity.defn
     def propose(self, order: ProposeOrder) -> Proposed:
@@ -50,7 +67,7 @@ class ProposingSteps(Proposing):
             self._ledger.documents.put(step.tenant, canonical_bytes(ask.policy.model_dump(mode="json")))
             proposal = self._opened_before(order) or self._proposal(ask, content)
             view = self._ledger.documents.put(step.tenant, reviewers_view(proposal, ask.submission))
-            approval = self._ledger.approvals.open(proposal, step.line, view, order.now)
+            approval = self._ledger.approvals.open(proposal, step.line, view, order.now, self._max_pending)
             return _proposed(approval, view)
 
     def _opened_before(self, order: ProposeOrder) -> Proposal | None:

@@ -62,7 +62,10 @@ class Runs:
         No other one hears of their votes: a run that was reset, or is somebody's own, takes over nobody's (G23), and
         has no say in when a vote came.
         """
-        line = self._ledger.approvals.line(tenant, approval_id)
+        return self.carries_line(tenant, operation, self._ledger.approvals.line(tenant, approval_id))
+
+    def carries_line(self, tenant: str, operation: str, line: str) -> bool:
+        """Whether the asking run is the one that carries a line (ports.Operations.hand_on) now."""
         return self.own_run() == self._ledger.operations.present_run(tenant, operation, line)
 
     def check_now(self, moment: datetime) -> None:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from countersign.domain.audit import AuditRecord
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.escalation import SUGGESTED, Reason
+from countersign.domain.question import QuestionStatus
 from countersign.domain.rubric import Verdict
 from countersign.ports import Ledger
 
@@ -22,7 +23,8 @@ MAX_ERRORS = 10
 
 
 def snapshot(ledger: Ledger, tenant: str, operation: str, reason: Reason) -> bytes:
-    """The canonical JSON of state, control, drafts, approvals, execution and last errors, with what to do first."""
+    """The canonical JSON of state, control, drafts, approvals, the open question, execution and last errors, with what
+    to do first."""
     registered, standing = ledger.operations.get(tenant, operation), ledger.controls.standing(tenant, operation)
     records = tuple(ledger.audit.records(tenant, operation))
     execution = ledger.executions.get(tenant, operation)
@@ -38,6 +40,7 @@ def snapshot(ledger: Ledger, tenant: str, operation: str, reason: Reason) -> byt
                 _draft(ledger, tenant, operation, version, records) for version in range(1, standing.draft_version + 1)
             ],
             "approvals": _approvals(ledger, tenant, operation),
+            "question": _open_question(ledger, tenant, operation),
             "execution": execution.model_dump(mode="json") if execution is not None else None,
             "last_errors": [_error(record) for record in records if record.type in ERRORS][-MAX_ERRORS:],
             "suggested_action": SUGGESTED[reason],
@@ -90,6 +93,21 @@ def _approvals(ledger: Ledger, tenant: str, operation: str) -> list[JsonValue]:
         }
         for approval in ledger.approvals.of_operation(tenant, operation)
     ]
+
+
+def _open_question(ledger: Ledger, tenant: str, operation: str) -> JsonValue:
+    """What the agent waits for: which calls of which tools, and whom it asks; nothing where nothing waits."""
+    asked = ledger.questions.current(tenant, operation)
+    if asked is None or asked.status != QuestionStatus.PENDING:
+        return None
+    question = asked.question
+    return {
+        "number": question.number,
+        "question": question.hash(),
+        "calls": [{"call": call.id, "tool": call.tool} for call in question.calls],
+        "role": question.answering.role,
+        "deadline": question.deadline.isoformat(),
+    }
 
 
 def _error(record: AuditRecord) -> JsonValue:

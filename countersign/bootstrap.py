@@ -27,10 +27,11 @@ from countersign.domain.administration import ADMINISTRATION, SIDE_EFFECT, check
 from countersign.domain.channel import ChannelConfig, Channels
 from countersign.domain.compensation import COMPENSATION, MESSAGE, reversal_of
 from countersign.domain.errors import ConfigurationRefused, Conflict, CountersignError
+from countersign.domain.model_call import Budget, Prices
 from countersign.domain.policy import Policy
 from countersign.domain.refund import REFUND
 from countersign.domain.rubric import Rubric
-from countersign.ports import Clock, Drafter, Effects, Evidence, Grader, Ledger
+from countersign.ports import Clock, Drafter, Effects, Evidence, Grader, Ledger, Retainer
 from countersign.settings import Settings
 from countersign.signing.keys import new_key_file, read_key_file
 from countersign.strict_yaml import load
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from countersign.agents.checkpoint_keys import ThreadKeys
     from countersign.agents.kind import AgentKind
     from countersign.agents.models import ModelSettings
     from countersign.gateway.channels import Channel
@@ -105,6 +107,7 @@ def load_policy(path: Path, settings: Settings) -> Policy:
     except ConfigurationRefused as refused:
         raise ConfigurationRefused(f"{path}: {refused.message}") from None
     _check_side_effects(path, policy, load_channels(settings))
+    _check_currency(path, policy, settings)
     return policy
 
 
@@ -119,6 +122,25 @@ def _check_side_effects(path: Path, policy: Policy, channels: Mapping[str, Chann
                 allowed = ", ".join(sorted(known))
                 where = f"{path}: rules.{rule.id}.when.side_effect"
                 raise ConfigurationRefused(f"{where}: no channel has {name!r}; there are: {allowed}")
+
+
+def _check_currency(path: Path, policy: Policy, settings: Settings) -> None:
+    """Nothing is ever spent in another currency than the prices are in, so such a budget would never be used up."""
+    limits: dict[str, Budget | None] = {}
+    if policy.budgets is not None:
+        limits = {"run": policy.budgets.run, "tenant": policy.budgets.tenant}
+    for name, budget in limits.items():
+        if budget is None or budget.money is None:
+            continue
+        given, priced = budget.money.currency, load_prices(settings).currency
+        if given != priced:
+            where = f"{path}: budgets.{name}.money"
+            raise ConfigurationRefused(f"{where}: it is in {given}, and prices.yaml in {priced}; write it in {priced}")
+
+
+def load_prices(settings: Settings) -> Prices:
+    """What model calls cost."""
+    return load(settings.policies / "prices.yaml", Prices)
 
 
 def load_rubrics(settings: Settings) -> dict[str, Rubric]:
@@ -209,10 +231,12 @@ def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clo
     from activities.grading import GradingSteps
     from activities.opening import OpeningSteps
     from activities.proposing import ProposingSteps
+    from activities.questioning import QuestioningSteps
+    from activities.retaining import RetainingSteps
     from activities.runs import Runs
     from activities.validating import ValidatingSteps
 
-    models, rubrics = _models(settings), load_rubrics(settings)
+    models, rubrics, prices = _models(settings), load_rubrics(settings), load_prices(settings)
     runs, known = Runs(ledger, clock), cases(settings, ledger, clock)
     opening = OpeningSteps(
         ledger,
@@ -223,16 +247,21 @@ def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clo
         max_grader_tries=settings.max_grader_tries,
     )
     deciding = DecidingSteps(ledger, runs, settings.installation, known, unsigned=settings.takes_unsigned)
-    escalating = EscalatingSteps(ledger, runs)
+    questioning, escalating = QuestioningSteps(ledger, runs), EscalatingSteps(ledger, runs)
+    drafting = DraftingSteps(
+        ledger, runs, known, _drafters(settings, models), prices=prices, max_pending=settings.max_pending
+    )
     return [
         opening.open_run,
         opening.hand_on,
         opening.take_on,
         opening.record_state,
-        DraftingSteps(ledger, runs, known, _drafters(settings, models)).draft,
+        drafting.draft,
+        questioning.mark_question,
+        questioning.expire_question,
         ValidatingSteps(ledger, runs, known).validate,
-        GradingSteps(ledger, runs, known, _grader(models), rubrics).grade,
-        ProposingSteps(ledger, runs, known, rubrics).propose,
+        GradingSteps(ledger, runs, known, _grader(models), rubrics, prices=prices).grade,
+        ProposingSteps(ledger, runs, known, rubrics, max_pending=settings.max_pending).propose,
         deciding.decide,
         deciding.signal_times,
         deciding.mark,
@@ -240,6 +269,7 @@ def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clo
         escalating.escalate,
         escalating.unanswered,
         escalating.lapse,
+        RetainingSteps(retention(settings, ledger), clock).forget_threads,
     ]
 
 
@@ -251,6 +281,7 @@ def _models(settings: Settings) -> ModelSettings:
         base_url=settings.openai_base_url or "",
         draft_model=settings.draft_model,
         grade_model=settings.grade_model,
+        streaming=settings.model_streaming,
     )
 
 
@@ -261,10 +292,26 @@ def _drafters(settings: Settings, models: ModelSettings) -> dict[str, Drafter[An
     from countersign.agents.models import draft_model
 
     kinds = {name: drafting.agent() for name, drafting in _DRAFTED.items()}
-    checkpoints = checkpoints_at(settings.threads_url)
+    checkpoints = checkpoints_at(settings.threads_url, thread_keys(settings))
     return {
         name: DeepAgentDrafter(draft_model(models, kind.offline), checkpoints, kind) for name, kind in kinds.items()
     }
+
+
+def thread_keys(settings: Settings) -> ThreadKeys:
+    """The keys of the agents' checkpoints: from the settings, or from a file that is made at the first use."""
+    from countersign.agents.checkpoint_keys import keys_in, keys_in_file
+
+    given = settings.thread_keys
+    return keys_in(given.get_secret_value()) if given else keys_in_file(settings.keys_folder / "threads.keys")
+
+
+def retention(settings: Settings, ledger: Ledger) -> Retainer:
+    """What deletes the agents' stored threads of operations that have ended."""
+    from countersign.agents.retention import Retention
+    from countersign.agents.threads import threads_at
+
+    return Retention(ledger, threads_at(settings.threads_url))
 
 
 def _grader(models: ModelSettings) -> Grader:

@@ -75,6 +75,23 @@ class Settings(BaseSettings):
         2, description="Grader calls per draft at the most, where the answer cannot be read."
     )
 
+    model_streaming: bool = Field(
+        False,
+        description="Ask the model service to stream its answers: its time limit then holds from word to word, which a"
+        " slow model of one's own needs.",
+    )
+    thread_keys: SecretStr | None = Field(
+        None,
+        description="Keys of the agents' checkpoints, `ID=KEY,...` with 32 bytes in base64 each: the first encrypts,"
+        " all decrypt. Unset: a file in the home folder's keys, made at the first use.",
+    )
+    max_pending: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        500, description="Proposals and questions of a tenant that may wait for people at once."
+    )
+    metrics_address: str = Field(
+        "", description="Where a worker serves metrics in Prometheus' form, such as `127.0.0.1:9464`. Unset: nowhere."
+    )
+
     @property
     def takes_unsigned(self) -> bool:
         """Whether decisions that nobody signed are ruled on."""

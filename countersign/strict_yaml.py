@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -90,8 +91,15 @@ def load(path: Path, model: type[Model]) -> Model:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigurationRefused(f"{path}: cannot be read: {error.strerror}") from None
-    fields = _parse_json(data, where=str(path)) if path.suffix == ".json" else parse(data, where=str(path))
-    return validated(fields, model, where=str(path))
+    read: Model = _read(data, model, str(path))
+    return read
+
+
+# Every policy is read together with the channels that it may name: the same bytes are read once.
+@lru_cache(maxsize=128)
+def _read(data: bytes, model: type[BaseModel], where: str) -> Any:
+    fields = _parse_json(data, where=where) if where.endswith(".json") else parse(data, where=where)
+    return validated(fields, model, where=where)
 
 
 def parse(data: bytes, *, where: str) -> Any:

@@ -9,6 +9,7 @@ from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
+from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 from temporalio.service import RPCError
 
 from countersign.domain.errors import ConfigurationRefused, Unavailable
@@ -17,9 +18,12 @@ from workflows.names import SEARCH_ATTRIBUTES
 DEFAULT_ADDRESS = "localhost:7233"
 
 
-async def connect() -> Client:
+async def connect(runtime: Runtime | None = None) -> Client:
     """Connect as TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*, TEMPORAL_PROFILE and the
     profile file say; with none of them set, to the dev server's address on this machine.
+
+    Args:
+        runtime: what the client and its workers run on, where it is not the SDK's own (`measured`).
 
     Raises:
         ConfigurationRefused: a profile that is not there, a file that cannot be read.
@@ -28,12 +32,28 @@ async def connect() -> Client:
     config = _config()
     address = config["target_host"]
     try:
-        return await Client.connect(**config, data_converter=pydantic_data_converter)
+        return await Client.connect(**config, data_converter=pydantic_data_converter, runtime=runtime)
     except (RPCError, RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0][:200]
         raise Unavailable(
             f"no Temporal server answers at {address} ({reason}); start one with: .venv/bin/python starter.py server,"
             " or set TEMPORAL_ADDRESS"
+        ) from None
+
+
+def measured(address: str) -> Runtime | None:
+    """What serves this process's metrics in Prometheus' form at `http://ADDRESS/metrics`; None where none is given.
+
+    ConfigurationRefused where nothing can be served there.
+    """
+    if not address:
+        return None
+    try:
+        return Runtime(telemetry=TelemetryConfig(metrics=PrometheusConfig(bind_address=address)))
+    except ValueError as error:
+        raise ConfigurationRefused(
+            f"setting COUNTERSIGN_METRICS_ADDRESS: metrics cannot be served at {address!r}: {error}; give an address of"
+            " this machine in numbers and a free port, such as 127.0.0.1:9464"
         ) from None
 
 

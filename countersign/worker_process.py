@@ -7,6 +7,7 @@ credential; the `gateway` role has the credentials and runs no model (G39).
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -27,9 +28,10 @@ from countersign.domain.errors import ConfigurationRefused, CountersignError, Un
 from countersign.domain.loopback import require_loopback
 from countersign.ports import Ledger
 from countersign.settings import ROOT, Settings, load_settings
-from countersign.temporal_client import connect, missing_search_attributes, server_address
+from countersign.temporal_client import connect, measured, missing_search_attributes, server_address
 from workflows.governed_action import GovernedAction
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
+from workflows.retention import Retention
 
 Role = Literal["all", "agent", "gateway"]
 
@@ -42,6 +44,7 @@ PASSED_THROUGH = ("activities", "countersign", "pydantic", "pydantic_core", "ann
 
 def main(role: Role) -> int:
     """Run until SIGTERM or SIGINT; the exit code is 0 after an orderly stop."""
+    _quiet()
     try:
         settings = settings_of(role)
         if settings.takes_unsigned:
@@ -62,10 +65,17 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
+def _quiet() -> None:
+    """Below WARNING libraries log prompts, statements with their values, and addresses, where the environment asks for
+    it (`OPENAI_LOG`); what we log ourselves is above that, and holds none of it (G46)."""
+    logging.disable(logging.INFO)
+
+
 def settings_of(role: Role) -> Settings:
-    """The settings as a role is given them: the gateway knows no model's key, not even from `.env`."""
+    """The settings as a role is given them: the gateway knows no key of the agent's, not even from `.env`."""
     settings = load_settings()
-    return settings.model_copy(update={"openai_api_key": None}) if role == "gateway" else settings
+    without = {"openai_api_key": None, "thread_keys": None}
+    return settings.model_copy(update=without) if role == "gateway" else settings
 
 
 def _refuse_secrets(settings: Settings) -> None:
@@ -79,7 +89,7 @@ def _refuse_secrets(settings: Settings) -> None:
 
 
 async def _serve(role: Role, settings: Settings) -> int:
-    client = await connect()
+    client = await connect(measured(settings.metrics_address))
     absent = await missing_search_attributes(client)
     if absent:
         raise Unavailable(
@@ -117,7 +127,8 @@ async def _relaying(role: Role, settings: Settings, ledger: Ledger) -> AsyncIter
 def _worker(role: Role, client: Client, settings: Settings, ledger: Ledger, threads: ThreadPoolExecutor) -> Worker:
     if role == "gateway":
         return worker(client, GATEWAY_QUEUE, bootstrap.gateway_activities(settings, ledger), threads)
-    return worker(client, RUN_QUEUE, bootstrap.agent_activities(settings, ledger), threads, workflows=[GovernedAction])
+    steps = bootstrap.agent_activities(settings, ledger)
+    return worker(client, RUN_QUEUE, steps, threads, workflows=[GovernedAction, Retention])
 
 
 def worker(
@@ -148,8 +159,11 @@ def _both(settings: Settings) -> int:
     """One process per role, started and stopped together; if one ends, so does the other."""
     secrets = bootstrap.secret_variables(settings)
     without_secrets = {name: value for name, value in os.environ.items() if name not in secrets}
-    without_models = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-    children = [_child("agent", without_secrets), _child("gateway", without_models)]
+    of_agents = ("OPENAI_", "COUNTERSIGN_THREAD_KEYS")
+    without_models = {name: value for name, value in os.environ.items() if not name.startswith(of_agents)}
+    # Two processes cannot serve at one address.
+    beside = {"COUNTERSIGN_METRICS_ADDRESS": _next_port(settings.metrics_address)}
+    children = [_child("agent", without_secrets), _child("gateway", without_models | beside)]
 
     stopping = threading.Event()
 
@@ -178,6 +192,12 @@ def _both(settings: Settings) -> int:
     for thread in waiting:
         thread.join()
     return max(abs(code) for code in codes)
+
+
+def _next_port(address: str) -> str:
+    """The same address, one port further; where it has no port in numbers the agent's process says what is wrong."""
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) + 1}" if port.isdecimal() else address
 
 
 def _child(role: Role, environment: dict[str, str]) -> subprocess.Popen[bytes]:

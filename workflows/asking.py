@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Protocol
+
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -30,6 +33,29 @@ _DECIDED = {
     ApprovalStatus.VOIDED: Move(Event.GRANTED, "granted"),
     ApprovalStatus.CONSUMED: Move(Event.GRANTED, "granted"),
 }
+
+
+class Window(Protocol):
+    """Something that waits for people until a moment: a proposal, or a question of the agent's."""
+
+    @property
+    def deadline(self) -> datetime:
+        """Until when."""
+        ...
+
+    @property
+    def pending(self) -> bool:
+        """Whether it waits still."""
+        ...
+
+    @property
+    def due(self) -> datetime | None:
+        """When something is to be done next."""
+        ...
+
+    async def pass_due(self) -> bool:
+        """Do it; whether further people are asked from now on."""
+        ...
 
 
 async def ask(run: Run, ready: Ready) -> Move:
@@ -71,16 +97,25 @@ async def _opened(run: Run, ready: Ready) -> ApprovalWindow | None:
 
 async def be_decided(run: Run, window: ApprovalWindow) -> Move | None:
     """Wait for people's decision, and do what is due while there is none."""
-    due = window.due
-    if due is not None:
-        what = "approval deadline" if due == window.deadline else "reminder or further people"
-        await until(due, lambda: not window.pending or run.holding.turned or run.grown_long(), what)
-        if window.pending and due <= workflow.now() and await _passed(run, window):
-            return Move(Event.ESCALATED, "nobody_decided")
+    if await waited(run, window, "approval deadline"):
+        return Move(Event.ESCALATED, "nobody_decided")
     return None if window.pending else _entered(run, window)
 
 
-async def _passed(run: Run, window: ApprovalWindow) -> bool:
+async def waited(run: Run, window: Window, deadline: str) -> bool:
+    """Wait until people come or something is due, and do that; whether further people are asked from now on.
+
+    `deadline` names the last of the timers to operators.
+    """
+    due = window.due
+    if due is None:
+        return False
+    what = deadline if due == window.deadline else "reminder or further people"
+    await until(due, lambda: not window.pending or run.holding.turned or run.grown_long(), what)
+    return window.pending and due <= workflow.now() and await _passed(run, window)
+
+
+async def _passed(run: Run, window: Window) -> bool:
     """What is due is done, unless people came before; whether further people are asked from now on."""
     due = window.due
     async with run.attending.turns:

@@ -3,13 +3,24 @@ so that no message, vote, tier or deadline is lost and none comes twice."""
 
 from __future__ import annotations
 
+import operator
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.interfaces import Escalated, HandOnOrder, Message, Opening, Proposed, RunOrder, RunPlan, Told
+    from activities.interfaces import (
+        Asked,
+        Escalated,
+        HandOnOrder,
+        Message,
+        Opening,
+        Proposed,
+        RunOrder,
+        RunPlan,
+        Told,
+    )
     from countersign.domain.command import Ending
     from countersign.domain.control import Control
     from countersign.domain.run import Step
@@ -31,7 +42,10 @@ class Ready(Value):
 
 
 class Course(Value):
-    """What a run has behind it; the one value here that changes."""
+    """What a run has behind it; the one value here that changes.
+
+    What came later than the first runs is not written down where it says nothing, so that those replay to the same.
+    """
 
     model_config = ConfigDict(frozen=False)
 
@@ -39,6 +53,14 @@ class Course(Value):
     """The latest."""
     rounds: int = 0
     """How many of them the agent wrote since it has been in control."""
+    unfinished: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """Whether the latest version is still being written: the agent waits for people, or has used up its budget."""
+    pauses: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """How often the latest version was gone on with after such a pause."""
+    answering: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """Whether what comes of the agent's last question is still to be entered."""
+    raised: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """Whether people gave the run more to spend, and it has not gone on by that yet."""
     ready: Ready | None = None
     facts: Sha256 | Literal[""] = ""
     """What was gathered outside, as it was when the latest version was checked."""
@@ -81,6 +103,9 @@ class Carried(Value):
     """Messages that have no ruling yet."""
     proposed: Proposed | None
     ticked: int
+    asked: Annotated[Asked | None, Field(exclude_if=operator.not_)] = None
+    """The agent's last question as it stands."""
+    asked_ticked: Annotated[int, Field(exclude_if=operator.not_)] = 0
     control: Control
     acted_on: int
     ending: Ending | None

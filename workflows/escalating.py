@@ -14,10 +14,14 @@ from workflows.run import Move, Run
 from workflows.waiting import until
 
 UNDECIDED = "undecided_at_deadline"
+UNANSWERED = "unanswered_at_deadline"
+OUT_OF_BUDGET = "budget_exceeded"
 LEASE_OVER = "lease_over"
 _OF_ASKS = frozenset({UNDECIDED, LEASE_OVER, "voided_too_often"})
 """What went wrong with asking people."""
-_HELD = frozenset({UNDECIDED, LEASE_OVER})
+_EXPIRED = frozenset({UNDECIDED, UNANSWERED})
+"""That nobody decided or answered is no failure."""
+_HELD = frozenset({UNDECIDED, UNANSWERED, LEASE_OVER})
 """Why a run waits for people whether or not its policy names some for it."""
 
 
@@ -37,6 +41,8 @@ def _attempts(run: Run, code: str) -> int:
     """How often what failed was tried."""
     if code in _OF_ASKS:
         return run.course.asks
+    if code == UNANSWERED and run.question is not None:
+        return run.question.number
     # The sending whose outcome is unknown, and those before it.
     return run.course.failures + 1 if code == "outcome_unknown" else run.course.draft_version
 
@@ -62,6 +68,11 @@ async def be_taken_up(run: Run) -> Move | None:
     if run.holding.orders and not run.holding.turned:
         run.course.escalated = None
         return Move(Event.TAKEN_OVER, "taken_back")
+    if _raised(run) and not run.holding.turned:
+        run.course.escalated, run.course.raised = None, False
+        # A version that is not finished is gone on with where it stopped; any other is looked at again.
+        run.course.pauses += 1
+        return Move(Event.RAISED, "budget_raised")
     if escalated is None or deadline is None or deadline > workflow.now():
         return None
     async with run.attending.turns:
@@ -69,8 +80,8 @@ async def be_taken_up(run: Run) -> Move | None:
         if _taken_up(run):
             return None
         await unanswered(run, escalated)
-        # In the same turn: whoever comes now is told that the run has ended. That nobody decided is no failure.
-        event = Event.EXPIRED if run.course.cause == UNDECIDED else Event.GAVE_UP
+        # In the same turn: whoever comes now is told that the run has ended.
+        event = Event.EXPIRED if run.course.cause in _EXPIRED else Event.GAVE_UP
         await run.move(event, run.course.cause)
     return None
 
@@ -84,7 +95,12 @@ async def unanswered(run: Run, escalated: Escalated) -> None:
 
 
 def _taken_up(run: Run) -> bool:
-    return run.holding.turned or bool(run.holding.orders)
+    return run.holding.turned or bool(run.holding.orders) or _raised(run)
+
+
+def _raised(run: Run) -> bool:
+    """Whether people gave a run more to spend that waits for just that."""
+    return run.course.raised and run.course.cause == OUT_OF_BUDGET
 
 
 async def lapse(run: Run) -> None:

@@ -19,15 +19,17 @@ with workflow.unsafe.imports_passed_through():
     from countersign.domain.command import Ending
     from countersign.domain.decision import Outcome
     from countersign.domain.proposal import ApprovalStatus
-    from countersign.domain.run import ProposalView, RunResult, RunStatus, Step
+    from countersign.domain.question import QuestionStatus
+    from countersign.domain.run import ProposalView, QuestionView, RunResult, RunStatus, Step
     from countersign.domain.state import Event, State
 
-from workflows import asking, carrying, escalating, following, names, options, owning
+from workflows import answering, asking, carrying, escalating, following, names, options, owning
 from workflows.cancelling import honour_cancel, to_its_end
 from workflows.carrying import Carried, RunInput
 from workflows.control import Holding, TurnedAside
 from workflows.effect import Effect
 from workflows.preparing import STEP_FAILURES, done, moved_on, prepared
+from workflows.question_window import QuestionWindow
 from workflows.run import GaveUp, Move, Run
 
 
@@ -83,7 +85,7 @@ class GovernedAction:
 
     async def _next(self, plan: RunPlan) -> Move | None:
         """What the one whose turn it is in this state does; where it leads, or nothing, to look again."""
-        run, window = self._run, self._run.window
+        run, window, question = self._run, self._run.window, self._run.question
         # Not before the gateway has said whether anything was sent: it refuses what was taken back.
         if run.holding.turned and run.can(Event.TAKEN_OVER) and run.state != State.EXECUTING:
             raise TurnedAside
@@ -95,6 +97,8 @@ class GovernedAction:
                 return await self._agents_turn(plan)
             case State.HUMAN_TAKEOVER:
                 return await owning.work(run, plan)
+            case State.WAITING_ANSWER | State.ESCALATED if question is not None and run.course.answering:
+                return await answering.be_answered(run, question)
             case State.WAITING_APPROVAL | State.ESCALATED if window is not None and run.course.asking:
                 return await asking.be_decided(run, window)
             case State.ESCALATED:
@@ -123,6 +127,8 @@ class GovernedAction:
         course = self._run.course
         if course.ready is None:
             course.ready = await self._run.unless_turned(prepared(self._run, plan))
+        if course.ready is None:
+            return Move(Event.ASKED, "agent_asks")
         if plan.gathers and await self._run.unless_turned(moved_on(self._run, plan)):
             return None
         return await asking.ask(self._run, course.ready)
@@ -147,6 +153,7 @@ class GovernedAction:
             control = run.holding.act()
             course.ready, course.escalated, course.asking = None, None, False
             course.rounds, course.voided, course.asked_anew_for = 0, 0, ""
+            course.unfinished, course.pauses, course.answering, course.raised = False, 0, False, False
             if control.by == "person":
                 await run.move(Event.TAKEN_OVER, "taken_over")
             elif control.by == "agent":
@@ -183,12 +190,16 @@ class GovernedAction:
         It comes after whatever the server recorded before it: a command that ended the run, or the deadline, at which
         the run expired unless it is held for people then.
         """
-        run, window = self._run, self._run.window
+        run, window, question = self._run, self._run.window, self._run.question
         async with run.attending.turns:
             asked_at = (await run.attending.times()).cancelled_at or workflow.now()
             if window is not None and window.pending and window.deadline <= asked_at:
                 await run.attending.rule_before(window.deadline)
                 await window.expire()
+            if question is not None and run.course.answering and question.deadline <= asked_at:
+                await run.attending.rule_before(question.deadline)
+                if question.pending:
+                    await question.expire()
             await run.attending.rule_before(asked_at)
             ending = run.holding.ending
             if ending is not None and run.can(_ended(ending).event):
@@ -200,6 +211,9 @@ class GovernedAction:
                 return True
             if window is not None and window.status == ApprovalStatus.EXPIRED and not window.freezes:
                 await run.move(Event.EXPIRED, escalating.UNDECIDED)
+                return True
+            if question is not None and run.can(Event.EXPIRED) and _nobody_answered(question):
+                await run.move(Event.EXPIRED, escalating.UNANSWERED)
                 return True
             if window is not None:
                 await window.cancel()
@@ -279,9 +293,19 @@ class GovernedAction:
         return self._run.window.view() if self._run.window else None
 
     @workflow.query
+    def question(self) -> QuestionView | None:
+        """What the agent asked last, by ids and hashes."""
+        return self._run.question.view() if self._run.question else None
+
+    @workflow.query
     def timeline(self) -> list[Step]:
         """The states the run went through."""
         return self._run.timeline
+
+
+def _nobody_answered(question: QuestionWindow) -> bool:
+    """Whether the run ends by that; one that is held ends by people, or by the cancel."""
+    return question.status == QuestionStatus.EXPIRED and not question.freezes
 
 
 def _ended(ending: Ending) -> Move:

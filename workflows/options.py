@@ -53,6 +53,13 @@ CHECK_STEP: StepOptions = {
     "retry_policy": _BACKOFF,
 }
 
+RETENTION_STEP: StepOptions = {
+    "start_to_close_timeout": timedelta(minutes=30),
+    "schedule_to_close_timeout": timedelta(hours=6),
+    "retry_policy": _BACKOFF,
+}
+"""Deleting old threads; what one attempt leaves, the next one finds."""
+
 LEDGER_STEP: LocalOptions = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": _BACKOFF}
 """Small idempotent steps on the ledger; without it nothing may go on, so they are tried until it is back."""
 

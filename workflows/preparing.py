@@ -10,11 +10,13 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from activities.interfaces import Drafting, Executing, GatherOrder, Graded, Grading, RunPlan, Validating
+    from countersign.domain.question import QuestionStatus
     from countersign.domain.rubric import Verdict
 
 from workflows import options
 from workflows.cancelling import honour_cancel
 from workflows.carrying import Ready
+from workflows.question_window import QuestionWindow
 from workflows.run import GaveUp, Run
 
 MAX_UNSTEADY = 5
@@ -24,29 +26,50 @@ STEP_FAILURES = (ActivityError, ApplicationError)
 Result = TypeVar("Result")
 
 
-async def prepared(run: Run, plan: RunPlan) -> Ready:
-    """The first version that passes: the latest one, where a person left it to the agent, or one that it writes.
+async def prepared(run: Run, plan: RunPlan) -> Ready | None:
+    """The first version that passes: the latest one, where a person left it to the agent, or one that it writes;
+    nothing where the agent waits for people in the middle of one.
 
     Raises:
         GaveUp: with the code of what is wrong with the last version, once the plan's rounds are used up.
     """
     if not plan.drafted:
         return Ready()
-    await gathered(run, plan)
     course, fault = run.course, "no_rounds"
-    if course.draft_version:
-        fault, ready = await _looked_at(run, plan)
-        if ready is not None:
-            return ready
-    while course.rounds < plan.max_rounds:
-        course.rounds += 1
-        course.draft_version += 1
-        step = run.step(course.draft_version)
-        await done(workflow.execute_activity_method(Drafting.draft, step, **options.MODEL_STEP))
+    if not course.unfinished:
+        await gathered(run, plan)
+        if course.draft_version:
+            fault, ready = await _looked_at(run, plan)
+            if ready is not None:
+                return ready
+    while course.unfinished or course.rounds < plan.max_rounds:
+        if not course.unfinished:
+            course.rounds, course.draft_version = course.rounds + 1, course.draft_version + 1
+            course.unfinished, course.pauses = True, 0
+        if not await _written(run):
+            return None
         fault, ready = await _looked_at(run, plan)
         if ready is not None:
             return ready
     raise GaveUp(fault)
+
+
+async def _written(run: Run) -> bool:
+    """Whether the agent has written the version; if not, it waits for people, and the question is the run's latest."""
+    course = run.course
+    while True:
+        answers, step = run.answers, run.step(course.draft_version)
+        written = await done(workflow.execute_activity_method(Drafting.draft, step, **options.MODEL_STEP))
+        if written.asked is None:
+            course.unfinished = False
+            return True
+        course.pauses += 1
+        # With the turn: whatever was answered before is counted, and the rest is told to the window.
+        async with run.attending.turns:
+            run.question = QuestionWindow(run.order, written.asked)
+            course.answering = run.question.status != QuestionStatus.ANSWERED and run.answers == answers
+        if course.answering:
+            return False
 
 
 async def moved_on(run: Run, plan: RunPlan) -> bool:

@@ -22,6 +22,7 @@ from workflows.cancelling import honour_cancel, to_its_end
 from workflows.carrying import MAX_TIMELINE, Carried, Course, RunInput
 from workflows.control import Holding, TurnedAside
 from workflows.mailbox import Mailbox
+from workflows.question_window import QuestionWindow
 from workflows.visibility import search_attributes
 
 Done = TypeVar("Done")
@@ -51,6 +52,10 @@ class Run:
         self.course = Course()
         self.window: ApprovalWindow | None = None
         """The latest ask."""
+        self.question: QuestionWindow | None = None
+        """The agent's latest question."""
+        self.answers = 0
+        """How many answers to the agent were accepted."""
         self.holding = Holding(first_control(workflow.now()), acted_on=FIRST_VERSION)
         self.settlements = 0
         """How often people said what became of an effect."""
@@ -70,6 +75,7 @@ class Run:
             line=self.line,
             draft_version=version,
             control_version=self.holding.acted_on,
+            resumed=self.course.pauses,
         )
 
     async def move(self, event: Event, reason: str) -> None:
@@ -126,6 +132,8 @@ class Run:
         """When something is to be done next unless a message comes before: that is when its true time matters."""
         if self.state == State.HUMAN_TAKEOVER:
             return self.holding.control.lease_until
+        if self.question is not None and self.course.answering:
+            return self.question.due
         if self.window is not None and self.window.pending:
             return self.window.due
         escalated = self.course.escalated
@@ -146,7 +154,7 @@ class Run:
 
     def carried(self, plan: RunPlan) -> Carried:
         """All of it, for the run that goes on with it."""
-        window, holding = self.window, self.holding
+        window, question, holding = self.window, self.question, self.holding
         return Carried(
             line=self.line,
             plan=plan,
@@ -159,6 +167,8 @@ class Run:
             waiting=self.mailbox.carried(),
             proposed=window.carried() if window is not None else None,
             ticked=window.ticked if window is not None else 0,
+            asked=question.carried() if question is not None else None,
+            asked_ticked=question.ticked if question is not None else 0,
             control=holding.control,
             acted_on=holding.acted_on,
             ending=holding.ending,
@@ -174,11 +184,17 @@ class Run:
         self.holding = Holding(carried.control, carried.acted_on, carried.ending, carried.orders)
         if carried.proposed is not None:
             self.window = ApprovalWindow(self.order, carried.proposed, carried.ticked)
+        if carried.asked is not None:
+            self.question = QuestionWindow(self.order, carried.asked, carried.asked_ticked)
 
     def _heard(self, decided: Decided) -> None:
         """Take note of what messages did."""
         if self.window is not None and decided.status is not None:
             self.window.heard(decided.status)
+        if self.question is not None and decided.question is not None:
+            self.question.heard(decided.question)
+        self.answers += sum(told.command == "answer" for told in decided.told)
+        self.course.raised |= any(told.command == "raise_budget" for told in decided.told)
         self.settlements += sum(told.command == "settle" for told in decided.told)
         if decided.control is None:
             return
@@ -191,8 +207,10 @@ class Run:
         """Who moves next, by role, and until when; nothing where it is not people's turn."""
         if self.state == State.HUMAN_TAKEOVER:
             return (), self.holding.control.lease_until
-        if self.state not in (State.WAITING_APPROVAL, State.ESCALATED):
+        if self.state not in (State.WAITING_ANSWER, State.WAITING_APPROVAL, State.ESCALATED):
             return (), None
+        if self.question is not None and self.course.answering:
+            return self.question.roles, self.question.deadline
         if self.window is not None and self.window.pending:
             return self.window.roles, self.window.deadline
         escalated = self.course.escalated

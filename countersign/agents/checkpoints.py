@@ -1,38 +1,37 @@
-"""Where an agent's progress is kept: LangGraph checkpoints in a SQLite file or in PostgreSQL, fenced by attempt.
+"""Where an agent's progress is kept: LangGraph checkpoints in a SQLite file or in PostgreSQL, sealed and fenced.
 
 It stands apart because LangGraph's savers know no attempts. An activity attempt that timed out can still be running;
 each thread therefore has one current attempt, and a write of any other is refused in the transaction that would have
-made it, whichever process it comes from.
+made it, whichever process it comes from. How rows are sealed: checkpoint_sealing.py; how they go: threads.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import aiosqlite
 import psycopg
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from psycopg.rows import DictRow, dict_row
 
+from countersign.agents.checkpoint_keys import CheckpointRefused, ThreadKeys
+from countersign.agents.checkpoint_sealing import INSTEAD, SealedSaver, SealedSerializer
 from countersign.agents.failures import AttemptSuperseded
-from countersign.domain.errors import ConfigurationRefused, Unavailable
+from countersign.agents.threads import BUSY_SECONDS, SCHEMA, store_at, unusable
 from countersign.domain.values import Value
 
-BUSY_SECONDS = 30
-SCHEMA = "agent_threads"
-"""PostgreSQL's schema for all of this, so that one statement grants, dumps or drops it apart from the ledger."""
 SETUP_LOCK = 0x636F756E  # any number that names this setup among PostgreSQL's advisory locks
-CREATE = "CREATE TABLE IF NOT EXISTS checkpoint_attempts (thread_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL)"
+CREATE = "CREATE TABLE IF NOT EXISTS checkpoint_attempts (thread_id TEXT PRIMARY KEY, attempt BIGINT NOT NULL)"
+WIDEN = "ALTER TABLE checkpoint_attempts ALTER COLUMN attempt TYPE BIGINT"
+"""PostgreSQL's, for tables that were made when attempts were counted from 1 and fitted into 32 bits."""
 ENTER = (
     "INSERT INTO checkpoint_attempts (thread_id, attempt) VALUES ({0}, {0}) ON CONFLICT (thread_id) "
     "DO UPDATE SET attempt = excluded.attempt WHERE checkpoint_attempts.attempt <= excluded.attempt"
@@ -58,22 +57,22 @@ class Checkpoints(Protocol):
         ...
 
 
-def checkpoints_at(url: str) -> Checkpoints:
-    """The store that `url` names: `sqlite:///path` or `postgresql://user@host/name`."""
-    if url.startswith("sqlite:///"):
-        return SqliteCheckpoints(Path(url.removeprefix("sqlite:///")))
-    if url.startswith("postgresql://"):
-        return PostgresCheckpoints(url)
-    raise ConfigurationRefused(
-        f"checkpoint store {url.partition('://')[0]!r} is not known; use sqlite:///FILE or postgresql://HOST/NAME"
-    )
+def checkpoints_at(url: str, keys: ThreadKeys) -> Checkpoints:
+    """The store that `url` names, `sqlite:///path` or `postgresql://user@host/name`, sealed with the keys.
+
+    Raises:
+        ConfigurationRefused: it names no store.
+    """
+    kind, file = store_at(url)
+    return SqliteCheckpoints(file, keys) if kind == "sqlite" else PostgresCheckpoints(url, keys)
 
 
 class SqliteCheckpoints:
     """Checkpoints in one file; for workers that share one host."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keys: ThreadKeys) -> None:
         self._path = path
+        self._keys = keys
 
     @asynccontextmanager
     async def open(self, thread: str, attempt: int, form: type[Value]) -> AsyncIterator[BaseCheckpointSaver[Any]]:
@@ -82,7 +81,7 @@ class SqliteCheckpoints:
             _plainly(f"checkpoint file {self._path}"),
             aiosqlite.connect(self._path, timeout=BUSY_SECONDS) as connection,
         ):
-            saver = _FencedSqliteSaver(connection, _serializer(form), thread, attempt)
+            saver = _FencedSqliteSaver(connection, SealedSerializer(self._keys, thread, form), thread, attempt)
             # A power cut may cost the last step, which is then repeated; a killed process costs nothing.
             await connection.execute("PRAGMA synchronous = NORMAL")
             await saver.setup()
@@ -96,8 +95,9 @@ class SqliteCheckpoints:
 class PostgresCheckpoints:
     """Checkpoints in PostgreSQL; for workers on several hosts."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, keys: ThreadKeys) -> None:
         self._url = url
+        self._keys = keys
         self._ready = False
 
     @asynccontextmanager
@@ -110,7 +110,7 @@ class PostgresCheckpoints:
             ) as connection,
         ):
             await connection.execute(f"SET search_path TO {SCHEMA}")
-            saver = _FencedPostgresSaver(connection, _serializer(form), thread, attempt)
+            saver = _FencedPostgresSaver(connection, SealedSerializer(self._keys, thread, form), thread, attempt)
             await self._set_up(connection, saver)
             entered = await connection.execute(ENTER.format("%s"), (thread, attempt))
             _require(entered.rowcount, thread, attempt)
@@ -126,18 +126,20 @@ class PostgresCheckpoints:
             await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             await saver.setup()
             await connection.execute(CREATE)
+            await connection.execute(WIDEN)
         finally:
             await connection.execute("SELECT pg_advisory_unlock(%s)", (SETUP_LOCK,))
         self._ready = True
 
 
-class _FencedSqliteSaver(AsyncSqliteSaver):
-    """The library's saver; every write is one transaction with the check of its attempt."""
+class _FencedSqliteSaver(SealedSaver, AsyncSqliteSaver):
+    """The library's saver, sealed; every write is one transaction with the check of its attempt."""
 
     def __init__(
         self, connection: aiosqlite.Connection, serializer: SerializerProtocol, thread: str, attempt: int
     ) -> None:
         super().__init__(connection, serde=serializer)
+        self.thread = thread
         self._fence = (thread, attempt)
         self._writing = asyncio.Lock()
 
@@ -152,30 +154,15 @@ class _FencedSqliteSaver(AsyncSqliteSaver):
                 await self.conn.rollback()
                 raise
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        async with self._held():
-            return await super().aput(config, checkpoint, metadata, new_versions)
 
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        async with self._held():
-            await super().aput_writes(config, writes, task_id, task_path)
-
-
-class _FencedPostgresSaver(AsyncPostgresSaver):
-    """The library's saver; every write is one transaction with the check of its attempt."""
+class _FencedPostgresSaver(SealedSaver, AsyncPostgresSaver):
+    """The library's saver, sealed; every write is one transaction with the check of its attempt."""
 
     def __init__(
         self, connection: psycopg.AsyncConnection[DictRow], serializer: SerializerProtocol, thread: str, attempt: int
     ) -> None:
         super().__init__(connection, serde=serializer)
+        self.thread = thread
         self._connection = connection
         self._fence = (thread, attempt)
         self._writing = asyncio.Lock()
@@ -186,27 +173,6 @@ class _FencedPostgresSaver(AsyncPostgresSaver):
             held = await self._connection.execute(HOLD.format("%s"), self._fence)
             _require(held.rowcount, *self._fence)
             yield
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        async with self._held():
-            return await super().aput(config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        async with self._held():
-            await super().aput_writes(config, writes, task_id, task_path)
-
-
-def _serializer(form: type[Value]) -> SerializerProtocol:
-    # A checkpoint is data: apart from the library's own safe types, only the draft is built from it.
-    return JsonPlusSerializer(allowed_msgpack_modules=[(form.__module__, form.__name__)])
 
 
 def _require(rows: int, thread: str, attempt: int) -> None:
@@ -224,6 +190,8 @@ async def _locked(connection: psycopg.AsyncConnection[DictRow]) -> bool:
 async def _plainly(what: str) -> AsyncIterator[None]:
     try:
         yield
+    except psycopg.DataError:
+        # A column that lies in clear no longer has the form in which it is asked about.
+        raise CheckpointRefused(f"{what}: a row was changed; nothing goes on from it: {INSTEAD}") from None
     except (sqlite3.Error, psycopg.Error) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise Unavailable(f"{what} cannot be used ({reason}); check that it is there, writable and not full") from error
+        raise unusable(what, error) from error

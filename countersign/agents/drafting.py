@@ -7,26 +7,30 @@ most the model call that was in flight.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from deepagents import create_deep_agent
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ToolCallRequest
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateSnapshot
+from langgraph.types import Command, StateSnapshot
 from langsmith import tracing_context
 
+from countersign.agents.asking import answered, context_of, guarding, is_settled, waiting
+from countersign.agents.calling import is_refusal, watched_call
 from countersign.agents.checkpoints import Checkpoints
 from countersign.agents.failures import DraftingFailed, ModelRefused, model_failure
 from countersign.agents.kind import AgentKind, DraftingContext
 from countersign.agents.models import ChatModel
 from countersign.domain.draft import DraftObject
 from countersign.domain.errors import ConfigurationRefused, CountersignError
-from countersign.domain.values import Value
-from countersign.ports import Written
+from countersign.domain.progress import ProgressKind
+from countersign.domain.question import AnsweredCall
+from countersign.ports import Waiting, Watching, Written
 
 M = TypeVar("M")
 Context = DraftingContext[Any]
@@ -60,46 +64,52 @@ class DeepAgentDrafter(Generic[M]):
         material: M,
         earlier: DraftObject | None,
         feedback: Sequence[str],
-        on_progress: Callable[[str], Awaitable[None]],
-    ) -> Written:
-        """Write a draft, or go on with the one that an earlier attempt at `thread` left unfinished.
-
-        Args:
-            thread: what the checkpoint is keyed on: tenant, operation, run and draft version.
-            attempt: the activity attempt, rising; an older one's writes are refused.
-            material: what was asked, and all that the tools read.
-            earlier: the version before, None for the first.
-            feedback: what the checks and the grader said of that version.
-            on_progress: told before each model and tool call; what it raises ends the draft, and the call is not made.
+        answers: Mapping[str, AnsweredCall],
+        may_ask: bool,
+        watching: Watching,
+    ) -> Written | Waiting:
+        """See `ports.Drafter`.
 
         Raises:
             Unavailable: worth another attempt; `retry_after` holds the provider's wish where it has one.
             ModelRefused, DraftingFailed: another attempt would end the same.
             AttemptSuperseded: a newer attempt has taken over.
-            ControlChanged: as `on_progress` says.
+            ControlChanged, BudgetExceeded, and others: as `watching` says.
         """
         prompt = HumanMessage(self._kind.first_message(material, earlier, feedback))
-        context = DraftingContext(material, on_progress)
+        context = DraftingContext(material, watching, answers, may_ask)
         # Whatever the environment says of LangSmith: a draft goes to its model and to nobody else.
         with tracing_context(enabled=False):
             async with self._checkpoints.open(thread, attempt, self._kind.form) as saver:
                 agent = self._agent.copy(update={"checkpointer": saver})
-                draft = await self._run_to_draft(agent, thread, prompt, context)
-        return Written(draft=draft.model_dump(mode="json"), model=self._name)
+                return await self._run(agent, thread, prompt, context)
 
-    async def _run_to_draft(
+    async def _run(
         self, agent: Agent, thread: str, prompt: HumanMessage, context: DraftingContext[M]
-    ) -> Value:
+    ) -> Written | Waiting:
         config: RunnableConfig = {"configurable": {"thread_id": thread}, "recursion_limit": 4 * MAX_MODEL_CALLS}
+        resumed: Mapping[str, object] = {}
         while True:
             state = await agent.aget_state(config)
             draft = state.values.get("structured_response")
             if isinstance(draft, self._kind.form) and not state.next:
-                return draft
-            await agent.ainvoke(self._next_input(state, prompt), config, context=context, durability="sync")
+                return Written(draft=draft.model_dump(mode="json"), model=self._name)
+            calls = waiting(state, self._kind.guarded)
+            following: Command[Any] | dict[str, list[AnyMessage]] | None
+            if calls and is_settled(state.tasks):
+                said = {call.id: context.answer_to(call.id, call.tool, call.args) for call in calls.values()}
+                given = {id: answer for id, answer in said.items() if answer is not None}
+                if len(given) < len(said):
+                    return Waiting(tuple(calls.values()), self._name)
+                if calls == resumed:
+                    raise DraftingFailed("the agent framework does not go on with calls that people have answered")
+                following, resumed = answered(calls, given, self._kind.guarded), calls
+            else:
+                following = self._next_input(state, prompt)
+            await agent.ainvoke(following, config, context=context, durability="sync")
 
     def _next_input(self, state: StateSnapshot, prompt: HumanMessage) -> dict[str, list[AnyMessage]] | None:
-        """A fresh thread takes the prompt and an interrupted one goes on (None).
+        """A fresh thread takes the prompt and one that broke off goes on (None).
 
         No next step alone does not mean finished: the model can have answered in prose; it is then asked for the draft.
         """
@@ -112,14 +122,15 @@ def build_agent(model: ChatModel, kind: AgentKind[Any]) -> Agent:
     """The compiled agent of a kind, without a checkpointer.
 
     Raises:
-        ConfigurationRefused: the installed deepagents brings a tool that is not ours (G39).
+        ConfigurationRefused: the installed deepagents brings a tool that is not ours (G39), or a tool is guarded that
+            is not there.
     """
     watch = _Watch(model.name)
     agent = create_deep_agent(
         model.model,
         tools=list(kind.tools),
         system_prompt=kind.system_prompt,
-        middleware=[*map(_Nothing, BUILT_IN), watch],
+        middleware=[*map(_Nothing, BUILT_IN), *guarding(kind.guarded), watch],
         response_format=ToolStrategy(kind.form, tool_message_content="Draft received."),
         context_schema=DraftingContext,
     )
@@ -127,6 +138,10 @@ def build_agent(model: ChatModel, kind: AgentKind[Any]) -> Agent:
     bound = set(agent.nodes["tools"].bound.tools_by_name)  # type: ignore[attr-defined]  # ToolNode, seen as Runnable
     if bound != allowed:
         raise ConfigurationRefused(f"the agent framework binds tools {sorted(bound)}; allowed: {sorted(allowed)}")
+    if unknown := set(kind.guarded) - allowed:
+        raise ConfigurationRefused(
+            f"calls of {sorted(unknown)} are to wait for people; the tools are {sorted(allowed)}"
+        )
     return agent
 
 
@@ -143,7 +158,7 @@ class _Nothing(AgentMiddleware[Any, Any, Any]):
 
 
 class _Watch(AgentMiddleware[Any, Context, Any]):
-    """Around every model call: progress, the limit on calls, and plain errors."""
+    """Around every model call and tool call, innermost: whoever watches, the limit on calls, and plain errors."""
 
     def __init__(self, model: str) -> None:
         super().__init__()
@@ -158,18 +173,31 @@ class _Watch(AgentMiddleware[Any, Context, Any]):
         number = 1 + sum(isinstance(message, AIMessage) for message in request.messages)
         if number > MAX_MODEL_CALLS:
             raise DraftingFailed(f"no valid draft after {MAX_MODEL_CALLS} model calls; ask for something narrower")
-        await request.runtime.context.on_progress(f"model call {number}")
+        response = await watched_call(
+            request.runtime.context.watching, self._model, lambda: self._ask(request, handler)
+        )
+        if is_refusal(response.result):
+            raise ModelRefused(f"model {self._model} refused to write this draft; change the request or the model")
+        return response
+
+    async def _ask(
+        self,
+        request: ModelRequest[Context],
+        handler: Callable[[ModelRequest[Context]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
         try:
-            response = await handler(request)
+            return await handler(request)
         except CountersignError:
             raise
         except Exception as error:
             raise model_failure(self._model, error) from error
-        _refuse_refusal(self._model, response.result)
-        return response
 
-
-def _refuse_refusal(model: str, messages: Sequence[BaseMessage]) -> None:
-    for message in messages:
-        if isinstance(message, AIMessage) and message.additional_kwargs.get("refusal"):
-            raise ModelRefused(f"model {model} refused to write this draft; change the request or the model")
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """Tell of a call that is about to be made; one that waits for people, or was refused, does not come here."""
+        if request.tool is not None:
+            await context_of(request).watching.happened(ProgressKind.TOOL_CALLED, request.tool.name)
+        return await handler(request)

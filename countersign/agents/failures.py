@@ -7,7 +7,10 @@ It stands apart because Temporal does the retrying: a provider's many errors bec
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from countersign.domain.errors import Conflict, CountersignError, Unavailable
 
@@ -70,9 +73,16 @@ def _reason(error: Exception) -> str:
 
 
 def _wait(error: Exception) -> float | None:
-    headers = getattr(getattr(error, "response", None), "headers", {})
+    """Seconds, from the header's number or date; nothing where there is none or it says neither."""
+    said = str(getattr(getattr(error, "response", None), "headers", {}).get("retry-after", ""))
     try:
-        seconds = float(headers.get("retry-after", ""))
+        seconds = float(said) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", said) else _until(said)
     except ValueError:
         return None
     return min(max(seconds, 0.0), MAX_RETRY_AFTER)
+
+
+def _until(date: str) -> float:
+    """Seconds from now to an HTTP date; ValueError where it is none."""
+    at = parsedate_to_datetime(date)
+    return (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

@@ -9,21 +9,26 @@ is handed over in parts below that, or not at all. The gate that judges the answ
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from deepagents.middleware.rubric import GRADER_SYSTEM_PROMPT, RubricEvaluation, RubricMiddleware, RubricState
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langsmith import tracing_context
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue, SkipValidation
 
+from countersign.agents.calling import watched_call
 from countersign.agents.failures import ModelUnavailable, model_failure
 from countersign.agents.models import ChatModel
 from countersign.domain.errors import CountersignError
+from countersign.domain.model_call import CallEnd
+from countersign.domain.progress import ProgressKind
 from countersign.domain.rubric import CriterionResult, GraderAnswer, Rubric, Verdict
+from countersign.ports import Watching
 
 PART_CHARACTERS = 3_500
 MAX_PARTS = 25
@@ -34,11 +39,43 @@ Every criterion of the rubric starts with its id. Return exactly one entry per c
 verbatim and nothing else, whatever else the description of `name` suggests."""
 
 
+class _Kept:
+    """Whoever watches, and what they raised: the middleware would take it for a failure of the grader."""
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+        self.raised: Exception | None = None
+
+    async def calling(self, model: str) -> int:
+        """See `ports.Watching`."""
+        with self._keeping():
+            return await self._watching.calling(model)
+
+    async def called(self, number: int, end: CallEnd) -> None:
+        """See `ports.Watching`."""
+        with self._keeping():
+            await self._watching.called(number, end)
+
+    async def happened(self, kind: ProgressKind, name: str = "", detail: str = "") -> None:
+        """See `ports.Watching`."""
+        with self._keeping():
+            await self._watching.happened(kind, name, detail)
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.raised = error
+            raise
+
+
 @dataclass
 class _GradingCall:
     """One grading: what the grader must be shown, and what came back."""
 
     parts: Sequence[str]
+    watching: Annotated[_Kept, SkipValidation]
     asked: bool = False
     answer: str = ""
     failure: CountersignError | None = None
@@ -57,7 +94,9 @@ class RubricGrader:
             max_iterations=1,
         )
 
-    async def grade(self, document: str, rubric: Rubric, task: Mapping[str, JsonValue]) -> GraderAnswer:
+    async def grade(
+        self, document: str, rubric: Rubric, task: Mapping[str, JsonValue], watching: Watching
+    ) -> GraderAnswer:
         """Grade a whole document with one model call; the answer is not judged here.
 
         `task` reaches the grader as JSON, so that the texts of people and data in it stay data.
@@ -67,13 +106,16 @@ class RubricGrader:
 
         Raises:
             Unavailable: no answer came, and another attempt may bring one.
+            BudgetExceeded, ControlChanged, and others: as `watching` says.
         """
         parts = split(document)
         if len(parts) > MAX_PARTS:
             limit = PART_CHARACTERS * MAX_PARTS
             return self._error(f"draft too long to be graded whole: {len(document)} characters, about {limit} fit", "")
-        call = _GradingCall(parts)
+        call = _GradingCall(parts, _Kept(watching))
         evaluation = await self._evaluate(call, rubric, task)
+        if call.watching.raised:
+            raise call.watching.raised
         if isinstance(call.failure, ModelUnavailable):
             raise call.failure
         if call.failure or evaluation["result"] == "grader_error":
@@ -127,7 +169,7 @@ class _OneWholeCall(AgentMiddleware[Any, _GradingCall, Any]):
             raise _Unusable("the grading middleware would show the grader a cut draft; nothing was graded")
         call.asked = True
         try:
-            response = await handler(request)
+            response = await watched_call(call.watching, self._model, lambda: handler(request))
         except Exception as error:
             call.answer = _answer_in(error)
             call.failure = None if call.answer else model_failure(self._model, error)
@@ -162,11 +204,9 @@ def _verdict(result: str) -> str:
 
 
 def _answer_in(error: Exception) -> str:
-    """What the model did answer, where an error says that it cannot be used: LangChain's message, or OpenAI's own."""
-    message, completion = getattr(error, "ai_message", None), getattr(error, "completion", None)
-    if isinstance(message, AIMessage):
-        return _raw([message])
-    return str(completion.model_dump_json()) if isinstance(completion, BaseModel) else ""
+    """What the model did answer, where LangChain's error says that it cannot be used; empty where nothing came."""
+    message = getattr(error, "ai_message", None)
+    return _raw([message]) if isinstance(message, AIMessage) else ""
 
 
 def _raw(messages: Sequence[BaseMessage]) -> str:

@@ -2,6 +2,10 @@
 
 It stands apart so that provider settings are decided in one place: no retries here (Temporal retries), a time limit
 on every call, and plain chat completions, which every OpenAI-compatible server understands.
+
+Of every answer, `response_metadata["model_name"]` is the model that the provider says has answered, empty where it does
+not say; `usage_metadata` both token counts as it told them, None where it did not; and
+`additional_kwargs["refusal"]` its refusal, where it is one.
 """
 
 from __future__ import annotations
@@ -25,7 +29,10 @@ class ModelSettings:
     """Empty: the provider's own address."""
     draft_model: str = ""
     grade_model: str = ""
+    streaming: bool = False
+    """Whether answers come in chunks; they are read only when they are whole."""
     timeout_seconds: float = 120.0
+    """For a whole answer; of one that streams, for each wait for its next chunk."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +53,24 @@ def draft_model(settings: ModelSettings, offline: ChatModel) -> ChatModel:
 def grade_model(settings: ModelSettings, rules: Mapping[str, Rule]) -> ChatModel:
     """The model that grades, another one than drafts where the settings name another; by `rules` without a provider."""
     if not settings.api_key:
-        return ChatModel("offline-grader/1", OfflineGrader(rules=rules))
+        return ChatModel(OfflineGrader.called, OfflineGrader(rules=rules))
     return _provider_model(settings, settings.grade_model)
 
 
 def _provider_model(settings: ModelSettings, name: str) -> ChatModel:
-    from langchain_openai import ChatOpenAI  # a second to import, which an offline worker never needs
     from pydantic import SecretStr
 
-    model = ChatOpenAI(
+    from countersign.agents.provider_chat import ProviderChat  # a second to import, which offline work never needs
+
+    model = ProviderChat(
         model=name,
         api_key=SecretStr(settings.api_key),
         base_url=settings.base_url or None,
         timeout=settings.timeout_seconds,
+        limit=settings.timeout_seconds,
+        streamed=settings.streaming,
+        # Its answers are never handed on in pieces, whoever listens.
+        disable_streaming=True,
         max_retries=0,
         use_responses_api=False,
     )

@@ -32,6 +32,8 @@ MARKUP = re.compile(r"[<>\[\]{}&\\`]|://|www\.")
 class OfflineDrafter(RuleModel):
     """Drafts a plain, correct report about any dataset."""
 
+    called = "offline-drafter/1"
+
     def next_calls(self, messages: Sequence[BaseMessage]) -> list[ToolCall]:
         """Describe, then query every figure at once, then deliver."""
         return _next_calls(messages)

@@ -27,6 +27,8 @@ PART = "\n\n[assistant] "
 class OfflineGrader(RuleModel):
     """Grades what it is shown, each criterion by its rule."""
 
+    called = "offline-grader/1"
+
     rules: Mapping[str, Rule]
     """By criterion id, whatever rubric it stands in: what is missing, or nothing."""
 

@@ -41,6 +41,8 @@ WORDING: Mapping[Literal["en", "zh"], Mapping[str, str]] = {
 class OfflineRefundDrafter(RuleModel):
     """Proposes to refund the first payment that repeats an earlier one."""
 
+    called = "offline-refund-drafter/1"
+
     def next_calls(self, messages: Sequence[BaseMessage]) -> list[ToolCall]:
         """Read order and payments at once, then deliver."""
         assignment = json.loads(next(str(each.content) for each in messages if isinstance(each, HumanMessage)))

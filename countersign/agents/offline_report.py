@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from countersign.agents.offline_wording import WORDING, Language
 from countersign.domain.figures import find_numbers
@@ -50,11 +50,16 @@ class Column(BaseModel):
         return self.minimum is not None
 
 
+def _open(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the sensitive ones: rules never ask a person for leave to read them."""
+    return [each for each in columns if not each.get("sensitive")]
+
+
 class Description(BaseModel):
     """A dataset as describe_dataset tells it."""
 
     rows: int
-    columns: list[Column]
+    columns: Annotated[list[Column], BeforeValidator(_open)]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The agent of the refund case: its rules, its two tools, which read the order and its payments, and its assignment.
+"""The agent of the refund case: its rules, its tools, which read the order and its payments or ask people, and its
+assignment.
 
 It stands apart because the wording decides what a model writes, and because the tools are the whole of what it can make
 happen (G39): they read the facts that the gateway gathered, and no model ever meets the payment service.
@@ -12,6 +13,7 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import tool
 from pydantic import JsonValue
 
+from countersign.agents.asking import ASK_USER, ask_user
 from countersign.agents.kind import AgentKind, DraftingContext
 from countersign.agents.models import ChatModel
 from countersign.agents.offline_refund import OfflineRefundDrafter
@@ -23,7 +25,8 @@ SYSTEM_PROMPT = """\
 You find out whether a payment of one order is to be refunded, because a customer complained, and propose the refund.
 You refund nothing yourself: people or rules decide about what you propose.
 
-How to work: call get_order and get_payments. Then finish by calling RefundDraft exactly once. You have no other tools.
+How to work: call get_order and get_payments. Then finish by calling RefundDraft exactly once. Only where nobody but a
+person can tell, call ask_user before; the answer is material. You have no other tools.
 
 Rules for the draft:
 - `payment` is the id of the one payment to refund, as get_payments gives it. Refund only what was captured.
@@ -50,14 +53,12 @@ NUDGE = "The refund is not proposed yet. Call RefundDraft, with an empty payment
 @tool
 async def get_order(runtime: ToolRuntime[DraftingContext[RefundMaterial]]) -> str:
     """The order that the request is about: its status, currency and total in minor units."""
-    await runtime.context.on_progress("get_order")
     return runtime.context.material.facts.order.model_dump_json()
 
 
 @tool
 async def get_payments(runtime: ToolRuntime[DraftingContext[RefundMaterial]]) -> str:
     """Every payment for the order, oldest first: status, account, amount, what was refunded and what can be."""
-    await runtime.context.on_progress("get_payments")
     payments = runtime.context.material.facts.payments
     return json.dumps([{**one.model_dump(mode="json"), "refundable": one.refundable} for one in payments])
 
@@ -75,8 +76,9 @@ def assignment(material: RefundMaterial, again: bool) -> dict[str, JsonValue]:
 REFUND_AGENT: AgentKind[RefundMaterial] = AgentKind(
     form=RefundDraft,
     system_prompt=SYSTEM_PROMPT,
-    tools=(get_order, get_payments),
+    tools=(get_order, get_payments, ask_user),
     assignment=assignment,
+    guarded={ask_user.name: ASK_USER},
     nudge=NUDGE,
     offline=ChatModel("offline-refund-drafter/1", OfflineRefundDrafter()),
     rules=REFUND_RULES,

@@ -1,4 +1,5 @@
-"""The agent of the report case: its rules, its two tools, which describe the dataset and query it, and its assignment.
+"""The agent of the report case: its rules, its tools, which describe the dataset, query it or ask people, and its
+assignment.
 
 It stands apart because the wording decides what a model writes, and because the tools are the whole of what it can make
 happen (G39).
@@ -12,19 +13,23 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import tool
 from pydantic import JsonValue
 
-from countersign.agents.kind import AgentKind, DraftingContext
+from countersign.agents.asking import ASK_USER, REFUSED, ask_user, person_allowed
+from countersign.agents.kind import AgentKind, DraftingContext, Guarded
 from countersign.agents.models import ChatModel
 from countersign.agents.offline_drafter import OfflineDrafter
 from countersign.agents.offline_report_rules import REPORT_RULES
 from countersign.domain.errors import QueryRefused
-from countersign.domain.report import Draft
+from countersign.domain.report import QUERY_TOOL, DatasetQuery, Draft
 from countersign.ports import ReportMaterial
 
 SYSTEM_PROMPT = """\
 You write a short report that answers a question about one dataset, table `data`.
 
 How to work: call describe_dataset first. Then call query_dataset with read-only SELECT statements, several in parallel
-where you can. Finish by calling Draft exactly once. You have no other tools.
+where you can. Finish by calling Draft exactly once. You have no other tools but ask_user, for what only people can
+tell. A query that reads a sensitive column waits until a person allows, changes or refuses it: read such a column only
+where the question needs it, in few queries, and do without what was refused. A claim's query on it is letter by letter
+one that was allowed.
 
 Rules for the draft:
 - Every figure is a claim: an id such as c1, a SELECT over table `data` that yields exactly one row with one column, the
@@ -50,7 +55,6 @@ NUDGE = "The report is not delivered yet. Call Draft with the complete report, o
 @tool
 async def describe_dataset(runtime: ToolRuntime[DraftingContext[ReportMaterial]]) -> str:
     """Describe the dataset: number of rows, and each column's name, type, unit, blanks, range and samples."""
-    await runtime.context.on_progress("describe_dataset")
     description = await asyncio.to_thread(runtime.context.material.dataset.describe)
     return description.model_dump_json()
 
@@ -58,12 +62,33 @@ async def describe_dataset(runtime: ToolRuntime[DraftingContext[ReportMaterial]]
 @tool
 async def query_dataset(sql: str, runtime: ToolRuntime[DraftingContext[ReportMaterial]]) -> str:
     """Run one read-only SELECT over table `data` and return its rows as exact text, bounded in number and time."""
-    await runtime.context.on_progress("query_dataset")
+    material, allowed = runtime.context.material, person_allowed(runtime, {"sql": sql})
     try:
-        result = await asyncio.to_thread(runtime.context.material.dataset.query, sql)
+        columns = await asyncio.to_thread(material.dataset.sensitive, sql)
+        if allowed is False or (columns and not allowed and sql not in material.allowed):
+            return REFUSED
+        result = await asyncio.to_thread(material.dataset.query, sql)
     except QueryRefused as refused:
         return f"refused: {refused.message}"
     return result.model_dump_json()
+
+
+def waits_for_people(material: ReportMaterial, query: DatasetQuery) -> bool:
+    """Whether a query reads a sensitive column, and nobody allowed this very query in this operation before."""
+    return query.sql not in material.allowed and bool(_sensitive(material, query))
+
+
+def why_people(material: ReportMaterial, query: DatasetQuery) -> str:
+    """What whoever is asked about such a query is told."""
+    columns = ", ".join(_sensitive(material, query))
+    return f"The agent wants to read what is declared sensitive: {columns[:2_000]}. Its query:\n\n{query.sql}"
+
+
+def _sensitive(material: ReportMaterial, query: DatasetQuery) -> tuple[str, ...]:
+    try:
+        return material.dataset.sensitive(query.sql)
+    except QueryRefused:
+        return ()  # the tool refuses it as well, and tells the agent why
 
 
 def assignment(material: ReportMaterial, again: bool) -> dict[str, JsonValue]:
@@ -79,8 +104,12 @@ def assignment(material: ReportMaterial, again: bool) -> dict[str, JsonValue]:
 REPORT_AGENT: AgentKind[ReportMaterial] = AgentKind(
     form=Draft,
     system_prompt=SYSTEM_PROMPT,
-    tools=(describe_dataset, query_dataset),
+    tools=(describe_dataset, query_dataset, ask_user),
     assignment=assignment,
+    guarded={
+        QUERY_TOOL: Guarded(DatasetQuery, ("approve", "edit", "reject"), why_people, waits_for_people),
+        ask_user.name: ASK_USER,
+    },
     nudge=NUDGE,
     offline=ChatModel("offline-drafter/1", OfflineDrafter()),
     rules=REPORT_RULES,

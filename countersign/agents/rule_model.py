@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolCall
-from langchain_core.messages.ai import AIMessage
+from langchain_core.messages.ai import AIMessage, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
@@ -22,6 +22,9 @@ Rule = Callable[[str, Mapping[str, Any]], str]
 
 class RuleModel(BaseChatModel):
     """A model whose answer is always a list of tool calls; the same conversation always gives the same one."""
+
+    called: ClassVar[str]
+    """Its name in records."""
 
     @abstractmethod
     def next_calls(self, messages: Sequence[BaseMessage]) -> list[ToolCall]:
@@ -40,5 +43,8 @@ class RuleModel(BaseChatModel):
         return self._generate(messages)
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
-        message = AIMessage("", tool_calls=self.next_calls(messages))
+        # Nothing is bought, which is known: a rule has no tokens.
+        nothing = UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
+        message = AIMessage("", tool_calls=self.next_calls(messages), usage_metadata=nothing)
+        message.response_metadata = {"model_name": self.called}
         return ChatResult(generations=[ChatGeneration(message=message)])

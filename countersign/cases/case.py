@@ -151,6 +151,11 @@ class DraftedCase(Case, Protocol[D, M]):
         """
         ...
 
+    def edit_problem(self, operation: Operation, tool: str, args: Mapping[str, JsonValue]) -> str:
+        """What is wrong with the arguments that a person wants one of the agent's guarded calls to have instead, by the
+        tool's form and by what may be read, in a sentence; empty if nothing."""
+        ...
+
     def graded_text(self, operation: Operation, draft: D) -> str:
         """The text that the grader is shown: what would go out, or what people decide by."""
         ...

@@ -12,9 +12,11 @@ from typer.main import get_command
 
 from countersign.cli import (
     amend,
+    answer,
     brief,
     compensate,
     control,
+    cost,
     decide,
     demo,
     demo_refund,
@@ -24,14 +26,18 @@ from countersign.cli import (
     errors,
     freezing,
     inbox,
+    live_run,
     outbox,
+    raise_budget,
     read,
     rebuild,
     reconcile,
     resume,
+    retention,
     settle,
     show,
     start,
+    watch,
 )
 from countersign.cli.audit import audit
 from countersign.cli.directory import directory
@@ -49,6 +55,7 @@ app = typer.Typer(
 )
 app.command()(demo.demo)
 app.command()(demo_refund.demo_refund)
+app.command()(live_run.live)
 app.command()(start.start)
 app.command("list")(read.list_operations)
 app.command()(inbox.inbox)
@@ -59,6 +66,8 @@ app.command()(read.status)
 app.command()(read.timeline)
 app.command()(rebuild.rebuild)
 app.command()(read.wait)
+app.command()(watch.watch)
+app.command()(cost.cost)
 app.command()(decide.approve)
 app.command()(edit.edit)
 app.command()(decide.reject)
@@ -71,6 +80,8 @@ app.command()(control.grade)
 app.command()(amend.propose)
 app.command()(control.release)
 app.command()(control.hand_over)
+app.command()(answer.answer)
+app.command()(raise_budget.raise_budget)
 app.command()(settle.settle)
 app.command()(freezing.freeze)
 app.command()(freezing.freezes)
@@ -79,6 +90,7 @@ app.command()(compensate.compensate)
 app.command()(outbox.outbox)
 app.command()(reconcile.reconcile)
 app.command()(resume.resume)
+app.command()(retention.retention)
 app.add_typer(decide.sign, name="sign")
 app.add_typer(audit, name="audit")
 app.add_typer(keys, name="keys")

@@ -13,6 +13,7 @@ from countersign.cli.brief_text import brief_text
 from countersign.cli.failure import failure_of, sentence_of
 from countersign.cli.following import links
 from countersign.cli.possible import possible
+from countersign.cli.questions import question_json
 from countersign.cli.rendering import STARTER, document, say, say_json
 from countersign.cli.review_votes import cast_votes, comment_of
 from countersign.cli.said import words_on
@@ -68,6 +69,8 @@ def brief_of(session: Session, tenant: str, operation: str, person: str) -> dict
         "commands": [_record(session, one) for one in records if one.type.startswith(_PEOPLE)],
         "plan": _plan(session, run),
         "drafts": drafts,
+        "questions": [question_json(session, run.operation, one, at)
+                      for one in ledger.questions.of_operation(tenant, operation)],
         "proposals": [_proposal(session, one) for one in approvals],
         "execution": _execution(session, run),
         "tool_calls": [{"version": one["version"], **call} for one in drafts for call in one["queries"]],

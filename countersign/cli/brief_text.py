@@ -29,6 +29,7 @@ def brief_text(told: Facts) -> str:
         *_section("WHAT PEOPLE DID WITH THE RUN", map(_record, told["commands"])),
         *_section("ESCALATIONS", (line for one in told["escalations"] for line in _escalation(one))),
         *_section("DRAFTS", (line for one in told["drafts"] for line in _draft(one)), "none"),
+        *_section("QUESTIONS OF THE AGENT", (line for one in told["questions"] for line in _question(one))),
         *_section("PROPOSALS", (line for one in told["proposals"] for line in _proposal(one)), "none"),
         *_section("EFFECT", _execution(told["execution"]), "none: nothing was sent"),
         *_section("QUERIES BEHIND THE FIGURES (the ledger has no other calls of the agent's tools)",
@@ -96,6 +97,17 @@ def _draft(one: Facts) -> Iterable[str]:
     graded = f", graded {one['verdict']}" if one["verdict"] else ", not graded"
     yield f"v{one['version']} by {by}: {one['title']} -- {stands}{graded}"
     yield from (f"   {finding}" for finding in one["findings"])
+
+
+def _question(one: Facts) -> Iterable[str]:
+    until = f", until {one['deadline']:%Y-%m-%dT%H:%M:%SZ}" if one["status"] == "pending" else ""
+    yield f"{one['number']}: {one['status']}{until}"
+    for call in one["calls"]:
+        yield f"   {call['id']} {call['tool']}: {json.dumps(call['args'], ensure_ascii=False)}"
+    answered = one["answered"] or {"answers": ()}
+    for answer in answered["answers"]:
+        said = json.dumps(answer["args"], ensure_ascii=False) if answer["args"] is not None else answer["message"]
+        yield f"   {answer['call']} {answer['decision']} by {answered['person']}: {said}".removesuffix(": ")
 
 
 def _proposal(one: Facts) -> Iterable[str]:

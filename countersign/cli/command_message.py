@@ -5,6 +5,7 @@ Apart from decisions (decision_message), which are about one proposal: a command
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -35,6 +36,14 @@ GOOD_FOR = timedelta(hours=24)
 """How long a signed command may wait in a file; the control version that it names ends most of them sooner."""
 
 
+_WITH_CONTENT: frozenset[CommandKind] = frozenset({"amend", "answer", "raise_budget"})
+"""What cannot be said without a content."""
+
+
+_LATER: Mapping[CommandKind, str] = {"answer": "before the deadline, with control as you saw it"}
+"""When a command that was left as a signal counts."""
+
+
 class Order(NamedTuple):
     """What a person wants done with a run."""
 
@@ -44,13 +53,15 @@ class Order(NamedTuple):
     key_file: Path | None = None
     draft_version: int = 0
     content: Sha256 | Literal[""] = ""
-    """Hash of the new draft or of the arguments; they lie in the ledger already."""
+    """Hash of the new draft, the arguments, the answers or the budget; they lie in the ledger already."""
     to: str = ""
     successor: str = ""
     key: str = ""
     """Idempotency key of the effect that is settled."""
     finding: Finding | Literal[""] = ""
     reference: str = ""
+    question: Sha256 | Literal[""] = ""
+    """Hash of the question that is answered."""
 
 
 def require_open(session: Session, run: RunNow, order: Order) -> None:
@@ -67,8 +78,8 @@ def require_open(session: Session, run: RunNow, order: Order) -> None:
 
 
 def ruled(session: Session, run: RunNow, order: Order, person: Person, at: datetime) -> Outcome:
-    """What the ledger would say of a command now, whatever draft an amendment brings."""
-    content = order.content or (sha256_hex(b"") if order.kind == "amend" else "")
+    """What the ledger would say of a command now, whatever content it is to bring."""
+    content = order.content or (sha256_hex(b"") if order.kind in _WITH_CONTENT else "")
     tried = _command(session, run, order._replace(content=content), "", at)
     return session.ledger.controls.would(tried, person, at)
 
@@ -81,7 +92,7 @@ def command(session: Session, run: RunNow, order: Order, as_json: bool) -> None:
     signed, message = message_of(session, run, order)
     outcome = sent(message)
     told = accepted(session, signed) if outcome is not None else ""
-    later = "within a day" if order.kind in ENDING else "while control is as you saw it"
+    later = "within a day" if order.kind in ENDING else _LATER.get(order.kind, "while control is as you saw it")
     more = {"control_version": signed.control_version, "draft_version": signed.draft_version}
     tell(Answer(signed.command, signed.id, "signed", outcome, told, later), as_json, more)
 
@@ -116,6 +127,7 @@ def what_is_signed(run: RunNow, order: Order) -> str:
         ("in control", control_line(run.control)),
         ("control version", str(run.control.version)),
         ("draft version", named),
+        ("question", order.question),
         ("content", order.content),
         ("handed to", order.to),
         ("superseded by", order.successor),
@@ -142,6 +154,8 @@ def accepted(session: Session, signed: Command) -> str:
         "supersede": f"the run ends, superseded by {signed.successor}; nothing was executed, and nothing will be",
         "cancel": "the run is cancelled; nothing was executed, and nothing will be",
         "settle": "the gateway counts what was said so far, looks once more, and records what that comes to",
+        "answer": "the agent goes on with exactly these answers",
+        "raise_budget": "the agent goes on where it stood; no finished call is made again",
     }
     todo = lacking(session, signed) if signed.command == "settle" else ""
     return f"accepted: {what[signed.command]}{'; ' if todo else ''}{todo}"
@@ -173,7 +187,7 @@ def _command(session: Session, run: RunNow, order: Order, key_id: str, at: datet
         installation=session.settings.installation, person=order.person, key_id=key_id, tenant=operation.tenant,
         operation=operation.operation, command=order.kind, control_version=run.control.version,
         draft_version=order.draft_version, content=order.content, to=order.to, successor=order.successor,
-        key=order.key, finding=order.finding, reference=order.reference,
+        key=order.key, finding=order.finding, reference=order.reference, question=order.question,
         comment_hash=stored_comment(session, operation.tenant, order.comment) if key_id else _tried(order),
         issued_at=at, expires_at=at + GOOD_FOR, id=new_id(),
     )  # fmt: skip

@@ -42,7 +42,7 @@ class Progress:
 
     def until_proposed(self) -> Approval:
         """Until there is a proposal; Unavailable if the run ends without."""
-        state = self._until(lambda state: state.terminal or state == State.WAITING_APPROVAL)
+        state = self.until(lambda state: state.terminal or state == State.WAITING_APPROVAL)
         approval = self._session.ledger.approvals.current(self._tenant, self._operation)
         if approval is None or state.terminal:
             raise Unavailable(f"the run ended without a proposal: {state}; see {self._running.worker.log}")
@@ -50,9 +50,10 @@ class Progress:
 
     def until_ended(self) -> State:
         """Until the run's end."""
-        return self._until(lambda state: state.terminal)
+        return self.until(lambda state: state.terminal)
 
-    def _until(self, reached: Callable[[State], bool]) -> State:
+    def until(self, reached: Callable[[State], bool]) -> State:
+        """Until it has reached a state like that; Unavailable if the worker ends before."""
         while True:
             self._running.worker.require_running()
             state = self._session.ledger.operations.get(self._tenant, self._operation).state

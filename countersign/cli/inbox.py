@@ -17,6 +17,7 @@ from countersign.cli.brief import brief_of
 from countersign.cli.brief_text import brief_text
 from countersign.cli.frozen import Hold, holds
 from countersign.cli.possible import commands_open, decisions_open
+from countersign.cli.questions import question_text
 from countersign.cli.rendering import STARTER, moment, say, say_json, table
 from countersign.cli.session import Session, known_person, now, opened
 from countersign.cli.show import whole_review
@@ -26,12 +27,14 @@ from countersign.domain.administration import ADMINISTRATION
 from countersign.domain.control import OPERATOR
 from countersign.domain.directory import Person
 from countersign.domain.proposal import Approval
+from countersign.domain.question import Asked
 from countersign.domain.state import State
 from countersign.ports.control import Delivery
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
-_TAKING = ("take-over", "cancel", "settle")
+_TAKING = ("take-over", "cancel", "settle", "raise-budget")
 """What whoever an escalation is open to is offered; the rest follows from taking over."""
+_ANSWERING = ("answer",)
 _SETTLING = ("settle",)
 """What whoever may say what became of an effect is offered, before anybody was called."""
 
@@ -39,7 +42,7 @@ _SETTLING = ("settle",)
 class Waiting(NamedTuple):
     """Something that waits for the person who asks."""
 
-    kind: Literal["decision", "escalation", "in_control", "outcome_unknown", "freeze", "delivery_failed"]
+    kind: Literal["decision", "question", "escalation", "in_control", "outcome_unknown", "freeze", "delivery_failed"]
     operation: str
     deadline: datetime | None
     summary: str
@@ -49,10 +52,12 @@ class Waiting(NamedTuple):
     commands: tuple[str, ...]
     """The lines that do it."""
     approval: Approval | None = None
+    asked: Asked | None = None
+    """What the agent asks."""
 
 
 def inbox(tenant: options.Tenant, person: options.Signer, as_json: options.AsJson = False) -> None:
-    """List what waits for a person: decisions, escalations, runs in their control; the nearest deadline first."""
+    """List what waits for a person: decisions, questions, escalations, runs in their hands; nearest deadline first."""
     with opened() as session:
         waiting = waiting_for(session, tenant, person)
     if as_json:
@@ -82,6 +87,7 @@ def waiting_for(session: Session, tenant: str, name: str) -> list[Waiting]:
     person, at = known_person(session, tenant, name), now()
     found = [
         *_decisions(session, person, at),
+        *_questions(session, person, at),
         *_runs(session, person, at),
         *_freezes(session, person),
         *_deliveries(session, person),
@@ -97,6 +103,17 @@ def _decisions(session: Session, person: Person, at: datetime) -> Iterator[Waiti
             lines = tuple(f"{STARTER} {kind} {name}" for kind in kinds)
             yield Waiting("decision", proposal.operation, proposal.deadline, proposal.summary, proposal.action.target,
                           kinds, lines, approval)  # fmt: skip
+
+
+def _questions(session: Session, person: Person, at: datetime) -> Iterator[Waiting]:
+    """What agents ask while they draft, where this person may answer it."""
+    for question in session.ledger.questions.pending(person.tenant):
+        run = run_now(session, question.tenant, question.operation)
+        lines = tuple(one for one in commands_open(session, run, person, at) if _word(one) in _ANSWERING)
+        if lines:
+            told = f"the agent asks: {', '.join(call.tool for call in question.calls)}"
+            yield Waiting("question", question.operation, question.deadline, told, "", _words(lines), lines,
+                          asked=run.asked)  # fmt: skip
 
 
 def _runs(session: Session, person: Person, at: datetime) -> Iterator[Waiting]:
@@ -118,7 +135,8 @@ def _runs(session: Session, person: Person, at: datetime) -> Iterator[Waiting]:
 
 def _escalated(run: RunNow) -> bool:
     """Whether it is held until somebody takes it over or ends it, rather than waiting for a decision."""
-    return run.escalation is not None or (run.operation.state == State.ESCALATED and run.pending is None)
+    waits = run.pending is not None or run.question is not None
+    return run.escalation is not None or (run.operation.state == State.ESCALATED and not waits)
 
 
 def _escalation(run: RunNow, lines: tuple[str, ...]) -> Waiting:
@@ -164,6 +182,8 @@ def _undelivered(one: Delivery) -> str:
 def _whole(session: Session, tenant: str, first: Waiting, person: str) -> str:
     if first.approval is not None:
         return whole_review(session, first.approval, person)
+    if first.asked is not None:
+        return question_text(session, session.ledger.operations.get(tenant, first.operation), first.asked, now())
     if first.kind in ("freeze", "delivery_failed"):
         return first.summary
     return brief_text(brief_of(session, tenant, first.operation, person))

@@ -72,6 +72,8 @@ def _command(session: Session, run: RunNow, person: Person, kind: CommandKind, a
     if kind == "settle" and run.unknown is not None:
         # As whoever says so could: what they find is theirs to say.
         order = order._replace(key=run.unknown.key, finding="not_executed")
+    if kind == "answer" and run.question is not None:
+        order = order._replace(question=run.question.hash())
     # Which operation would supersede it is not known yet; whoever may withdraw it may also put another in its place.
     tried = order._replace(kind="withdraw") if kind == "supersede" else order
     outcome = ruled(session, run, tried, person, at)
@@ -86,7 +88,8 @@ def _line(run: RunNow, order: Order, person: Person) -> str:
     about = order.kind in _ABOUT_LATEST and order.kind != "amend"
     version = f" --version {order.draft_version}" if about else ""
     to = f" --to {order.to or 'PERSON'}" if order.kind == "hand_over" else ""
-    return f"{STARTER} {order.kind.replace('_', '-')} {_named(run, person)}{version}{to}"
+    more = " --calls N" if order.kind == "raise_budget" else ""
+    return f"{STARTER} {order.kind.replace('_', '-')} {_named(run, person)}{version}{to}{more}"
 
 
 def _named(run: RunNow, person: Person) -> str:

@@ -13,6 +13,7 @@ from countersign.cli import options
 from countersign.cli.failure import failure_of, refusal_of, sentence_of
 from countersign.cli.following import link_lines, links
 from countersign.cli.live import Live, look
+from countersign.cli.questions import question_json
 from countersign.cli.rendering import detail, fields, moment, say, say_json, table, visible_line, warn
 from countersign.cli.said import word_line, words_on
 from countersign.cli.session import Session, finished, now, opened, require_tenant
@@ -69,6 +70,7 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
         void = _void_reason(session, run.approval)
         waiting = waits_for(session, run, at)
         failure, refusal = failure_of(session, run.operation), refusal_of(session, run.operation)
+        question = question_json(session, run.operation, run.asked, at) if run.asked and run.question else None
         in_control, said = control_now(run, drafted=is_drafted(session, run)), words_on(session, run.unknown)
     live = finished(look(run.operation))
     if as_json:
@@ -78,6 +80,7 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
             "waits_for": waiting,
             "control": run.control.model_dump(mode="json"),
             "escalation": run.escalation.model_dump(mode="json") if run.escalation else None,
+            "question": question,
             "proposal": _approval_json(run.approval, void, at) if run.approval else None,
             "execution": run.execution.model_dump(mode="json") if run.execution else None,
             "said": [one.model_dump(mode="json") for one in said],

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from countersign.domain.action import Action
 from countersign.domain.audit import AuditRecord
-from countersign.domain.canonical import sha256_hex
+from countersign.domain.canonical import digest, sha256_hex
+from countersign.domain.errors import InputRefused
 from countersign.domain.expected_rows import HASH, Expected, Key, Row, expected_rows
 
 _NAMES: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -32,13 +33,16 @@ _NAMES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "controls": (("version",), "control version {}"),
     "endings": (("operation",), "that people ended {}"),
     "escalations": (("number",), "escalation {}"),
+    "questions": (("number",), "question {}"),
+    "question_ticks": (("question", "number"), "of question {} reminder or line {}"),
+    "budget_raises": (("number",), "what was added to the budget, the {}. time"),
     "lines": (("line",), "the line of run {}"),
     "messages": (("message_id", "statement_hash"), "message {} {}"),
     "freezes": (("number",), "freeze {}"),
     "restores": (("number",), "the loss accepted in record {}"),
 }
 """By table: the columns that tell its rows apart within an operation, and what a row is called."""
-_OPENED_UP = ("vote", "receipt", "settlement", "control", "ending", "escalation", "freeze", "outcome")
+_OPENED_UP = ("vote", "receipt", "settlement", "control", "ending", "escalation", "freeze", "outcome", "answered")
 """Columns with small values of which each field is told apart."""
 _BOUND_ELSEWHERE = frozenset({
     "operation", "proposal", "draft", "violations", "grade", "approval_id", "escalation.tenant", "escalation.operation",
@@ -107,7 +111,16 @@ def _value(row: Mapping[str, Any], path: str) -> Any:
     value: Any = row
     for name in path.removesuffix(HASH).split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
-    return sha256_hex(str(value).encode()) if path.endswith(HASH) else value
+    if path == f"answered.answers{HASH}":
+        value = {"answers": value}  # the document that a person signed
+    return _hashed(value) if path.endswith(HASH) else value
+
+
+def _hashed(value: Any) -> str:
+    try:
+        return digest(value) if isinstance(value, Mapping) else sha256_hex(str(value).encode())
+    except InputRefused:
+        return "what has no canonical form"
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -197,7 +197,7 @@ def _options(session: Session, approval: Approval, name: str, moment: datetime) 
     person = known_person(session, proposal.tenant, name)
     used = session.ledger.approvals.approved_by(person, proposal.action, moment)
     for_anyone = _closed(approval, moment) or _keyless(session, person, moment)
-    # An answer to a question, which a proposal is not: no command gives one.
+    # It answers a question of the agent's (`answer`), which a proposal is not.
     kinds = [kind for kind in get_args(StatementKind) if kind != "respond"]
     whys = {kind: for_anyone or why_not(may(kind, person, approval, moment, used)) for kind in kinds}
     return tuple(Option(decision=kind, allowed=not why, why=why) for kind, why in whys.items())

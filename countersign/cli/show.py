@@ -14,7 +14,8 @@ import typer
 from countersign.cli import options
 from countersign.cli.failure import failure_of
 from countersign.cli.following import link_lines, links
-from countersign.cli.rendering import document, fields, say, say_json
+from countersign.cli.questions import question_json, question_line, question_text
+from countersign.cli.rendering import STARTER, document, fields, say, say_json
 from countersign.cli.review import review_of, reviewers_view
 from countersign.cli.review_text import review_text, vote_line
 from countersign.cli.review_votes import CastVote, cast_votes
@@ -24,6 +25,7 @@ from countersign.cli.successors import predecessors_of, successor_of
 from countersign.domain.execution import Execution
 from countersign.domain.operation import Operation
 from countersign.domain.proposal import Approval
+from countersign.domain.question import Asked, QuestionStatus
 
 
 def show(
@@ -41,6 +43,9 @@ def show(
         execution = session.ledger.executions.get(tenant, operation)
         request = document(session.ledger.documents, tenant, stored.request_hash)
         votes = _votes(session, approval)
+        asked, at = session.ledger.questions.of_operation(tenant, operation), now()
+        questions = [question_json(session, stored, one, at) for one in asked]
+        pending = [question_text(session, stored, one, at) for one in asked if one.status == QuestionStatus.PENDING]
         failure = failure_of(session, stored)
         after, instead_of = successor_of(session, tenant, operation), predecessors_of(session, stored)
         linked = links(session, stored)
@@ -51,12 +56,14 @@ def show(
             "operation": stored.model_dump(mode="json"), "failure": failure,
             "superseded_by": after, "supersedes": instead_of, "links": linked, "request": request,
             "approval": _approval_json(approval, votes) if approval else None,
-            "execution": execution.model_dump(mode="json") if execution else None, "view": view,
+            "execution": execution.model_dump(mode="json") if execution else None, "questions": questions, "view": view,
             "review": facts.model_dump(mode="json") if facts else None,
         })  # fmt: skip
         return
     others = [("superseded by", after), ("supersedes", ", ".join(instead_of)), *link_lines(linked)]
-    say(_overview(stored, others, failure, request, approval, votes, execution))
+    say(_overview(stored, others, failure, request, asked, approval, votes, execution))
+    for text in pending:
+        say(f"\n{text}\n\nanswer with:\n  {STARTER} answer {operation} --tenant {tenant} --as PERSON")
     if approval is not None and view is not None and facts is not None:
         say(review_text(approval.proposal, view, facts))
 
@@ -86,6 +93,7 @@ def _overview(
     others: Sequence[tuple[str, str]],
     failure: str,
     request: Mapping[str, Any],
+    asked: Sequence[Asked],
     approval: Approval | None,
     votes: tuple[CastVote, ...],
     execution: Execution | None,
@@ -97,6 +105,7 @@ def _overview(
         ("failure", failure),
         ("requester", operation.requester),
         *_request_lines(request),
+        *[("question", question_line(one)) for one in asked],
         *([] if approval is None else _approval_overview(approval, votes)),
         *([] if execution is None else _execution_overview(execution)),
         *effect(execution, approval),

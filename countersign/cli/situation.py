@@ -16,6 +16,7 @@ from countersign.domain.execution import MAY_BE_THERE, Execution, ExecutionStatu
 from countersign.domain.operation import Operation
 from countersign.domain.policy import Policy
 from countersign.domain.proposal import Approval, ApprovalStatus
+from countersign.domain.question import Asked, Question, QuestionStatus
 from countersign.domain.state import State
 from countersign.ports.control import Standing
 
@@ -33,6 +34,8 @@ class RunNow(NamedTuple):
     """The one that is open."""
     policy: Policy | None
     """The one of its case that is in force."""
+    asked: Asked | None
+    """The agent's newest question."""
 
     @property
     def control(self) -> Control:
@@ -50,6 +53,12 @@ class RunNow(NamedTuple):
         """The approval that waits for people."""
         waits = self.approval is not None and self.approval.status == ApprovalStatus.PENDING
         return self.approval if waits else None
+
+    @property
+    def question(self) -> Question | None:
+        """The agent's question that waits for people."""
+        waits = self.asked is not None and self.asked.status == QuestionStatus.PENDING
+        return self.asked.question if self.asked is not None and waits else None
 
     @property
     def unknown(self) -> Execution | None:
@@ -74,6 +83,7 @@ def run_now(session: Session, tenant: str, operation: str) -> RunNow:
         execution=ledger.executions.get(tenant, operation),
         escalation=open_ones[-1] if open_ones else None,
         policy=ledger.directory.policies(tenant).get(stored.case),
+        asked=ledger.questions.current(tenant, operation),
     )
 
 

@@ -91,6 +91,10 @@ def _needed(policies: Iterable[Policy]) -> dict[str, int]:
             needed[glass.role] = max(glass.approvals, needed.get(glass.role, 0))
         if policy.takeover is not None:
             needed.setdefault(policy.takeover.role, 1)
+        if policy.answering is not None:
+            needed.setdefault(policy.answering.role, 1)
+            for tier in policy.answering.ladder.tiers:
+                needed.setdefault(tier.role, 1)
         for route in policy.escalations.values():
             needed.setdefault(route.role, 1)
     return dict(sorted(needed.items()))

@@ -19,9 +19,11 @@ from countersign.domain.decision import approvers, approving, break_glass_needs
 from countersign.domain.durations import duration
 from countersign.domain.escalation import Escalation
 from countersign.domain.execution import MAY_BE_THERE, Execution
+from countersign.domain.identity import PersonId
 from countersign.domain.need import Approver, Need, Tick, ticks, unmet
 from countersign.domain.operation import Operation
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
+from countersign.domain.question import Asked, Question, QuestionStatus
 from countersign.domain.state import State
 
 _WORKERS = {
@@ -43,6 +45,12 @@ _CANCELLATIONS = {
     "cancelled_by_operator": "cancelled by a person who may end runs",
     "nothing_to_follow": "cancelled: what it was to follow came to no effect",
 }
+_UNANSWERED = "expired, not executed: nobody answered the agent in time, and nobody said no"
+_FAILURES = {
+    "budget_exceeded": "failed: its budget for models is used up, and no policy says who may raise it",
+    "too_many_pending": "failed: too much of the tenant waits for people already; ask again once less of it does",
+}
+"""Of every case, beside what the case itself says."""
 
 
 def waits_for(session: Session, run: RunNow, now: datetime) -> str:
@@ -52,6 +60,8 @@ def waits_for(session: Session, run: RunNow, now: datetime) -> str:
         return _unfreezers(session, run.approval.proposal) or _WORKERS[state]
     if state == State.HUMAN_TAKEOVER:
         return _owner(run)
+    if run.question is not None and state in (State.WAITING_ANSWER, State.ESCALATED):
+        return _asked_by_agent(run.question, run.operation.requester, now)
     if state == State.ESCALATED and run.escalation is not None:
         return _answerer(run.escalation)
     if state in (State.WAITING_APPROVAL, State.ESCALATED) and pending is not None:
@@ -77,7 +87,9 @@ def ended_as(operation: Operation) -> str:
     if operation.state == State.CANCELLED:
         return _CANCELLATIONS.get(code, "cancelled at the Temporal server")
     if operation.state == State.FAILED:
-        return stops(operation.case).get(code, _ENDS[State.FAILED])
+        return (_FAILURES | dict(stops(operation.case))).get(code, _ENDS[State.FAILED])
+    if code == "unanswered_at_deadline":
+        return _UNANSWERED
     return _ENDS.get(operation.state, "")
 
 
@@ -124,6 +136,20 @@ def asked_of(need: Need, proposal: Proposal, now: datetime) -> str:
     return f"{need.approvals} of role {' or '.join(need.roles(proposal.waited(now)))}"
 
 
+def askable(question: Question, requester: PersonId, now: datetime) -> str:
+    """Who is asked to answer the agent by now: `role lead, or rita, who asked for the operation`."""
+    roles = f"role {' or '.join(question.asked(now))}"
+    own = question.answering.requester and all(call.only_asks for call in question.calls)
+    return f"{roles}, or {requester}, who asked for the operation" if own else roles
+
+
+def next_question_tick(asked: Asked, now: datetime) -> Tick | None:
+    """The next reminder or tier of a question that waits for people."""
+    if asked.status != QuestionStatus.PENDING:
+        return None
+    return next((tick for tick in asked.question.ticks() if tick.at > now), None)
+
+
 def next_tick(approval: Approval | None, now: datetime) -> Tick | None:
     """The next reminder or tier of an approval that waits for people."""
     if approval is None or approval.status != ApprovalStatus.PENDING:
@@ -142,6 +168,11 @@ def tick_line(tick: Tick | None) -> str:
     further, *told = tick.roles
     others = f"; told: {', '.join(told)}" if told else ""
     return f"{moment(tick.at)}: further people are asked: {further}{others}"
+
+
+def out_of_budget(escalation: Escalation) -> bool:
+    """Whether the run waits for a larger budget, rather than for somebody who mends it."""
+    return escalation.code == "budget_exceeded"
 
 
 def counted(session: Session, approval: Approval) -> Mapping[str, Approver]:
@@ -188,6 +219,12 @@ def _owner(run: RunNow) -> str:
     return f"{run.control.holder()}, who is in control"
 
 
+def _asked_by_agent(question: Question, requester: PersonId, now: datetime) -> str:
+    what = f"to answer the agent's question {question.number}"
+    return f"{askable(question, requester, now)}, {what}, until {moment(question.deadline)}"
+
+
 def _answerer(escalation: Escalation) -> str:
     until = f", until {moment(escalation.deadline)}" if escalation.deadline is not None else ""
-    return f"role {escalation.role}, to take it over or end it ({escalation.reason.value}){until}"
+    ways = "raise its budget, take it over or end it" if out_of_budget(escalation) else "take it over or end it"
+    return f"role {escalation.role}, to {ways} ({escalation.reason.value}){until}"

@@ -5,6 +5,7 @@ Apart from the other checks, which are about the machine and its parts and know 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from countersign.cli import staffing
@@ -12,7 +13,8 @@ from countersign.cli.outbox import unsent
 from countersign.cli.rendering import STARTER
 from countersign.cli.session import Session, now
 from countersign.domain.administration import ADMINISTRATION, lockout
-from countersign.domain.errors import Conflict, NotFound
+from countersign.domain.errors import ConfigurationRefused, Conflict, NotFound
+from countersign.domain.escalation import Reason
 from countersign.domain.policy import Policy
 from countersign.settings import Settings
 
@@ -49,8 +51,12 @@ def governed(session: Session, tenant: str) -> str:
 
 
 def in_force(session: Session, tenant: str) -> str:
-    """What is in force, and as a note each file that says otherwise: a tenant may well have policies of its own."""
-    from countersign.bootstrap import load_policies
+    """What is in force, and as a note each file that says otherwise: a tenant may well have policies of its own.
+
+    Raises:
+        ConfigurationRefused: a budget is in a currency in which nothing has a price, so that it is never used up.
+    """
+    from countersign.bootstrap import load_policies, load_prices
 
     in_force = session.ledger.directory.policies(tenant)
     is_open = session.ledger.directory.set_up_open(tenant)
@@ -61,7 +67,36 @@ def in_force(session: Session, tenant: str) -> str:
         for name, file in files.items()
         if file != in_force.get(name)
     ]
-    return "; ".join([f"{labels} in force", *notes])
+    unlike = _otherwise_priced(in_force.values(), load_prices(session.settings).currency)
+    if unlike:
+        raise ConfigurationRefused("; ".join([f"{labels} in force", *unlike]))
+    return "; ".join([f"{labels} in force", *notes, *_without_a_way_on(in_force.values())])
+
+
+def _otherwise_priced(policies: Iterable[Policy], currency: str) -> list[str]:
+    """A sentence for each budget of money in another currency than models are paid in."""
+    budgets = [
+        (policy.policy, budget)
+        for policy in policies
+        if policy.budgets is not None
+        for budget in (policy.budgets.run, policy.budgets.tenant)
+        if budget is not None
+    ]
+    return [
+        f"policy {name} has a budget of {budget.money}, and prices.yaml is in {currency}, so it is never used up;"
+        f" write the budget in {currency} and ask for it with: {STARTER} policy apply FILE"
+        for name, budget in budgets
+        if budget.money is not None and budget.money.currency != currency
+    ]
+
+
+def _without_a_way_on(policies: Iterable[Policy]) -> list[str]:
+    """A sentence for each policy by which a run that is out of budget just ends."""
+    return [
+        f"note: policy {one.policy} names nobody for {Reason.BUDGET_EXCEEDED.value}, so a run out of budget fails"
+        for one in policies
+        if one.budgets is not None and Reason.BUDGET_EXCEEDED not in one.escalations
+    ]
 
 
 def _differs(settings: Settings, tenant: str, file: Policy, in_force: Policy | None, is_open: bool) -> str:

@@ -16,12 +16,32 @@ from countersign.domain.control import OPERATOR, Control, Takeover
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.directory import Person, Role
 from countersign.domain.identity import OperationId, PersonId, TenantId
+from countersign.domain.question import (
+    Answer,
+    Asked,
+    Question,
+    QuestionStatus,
+    beyond,
+    may_answer,
+    problem_with_answers,
+)
 from countersign.domain.settlement import Finding, Unsettled, problem_with
 from countersign.domain.state import State
 from countersign.domain.values import Instant, Sha256, Value
 
 CommandKind = Literal[
-    "take_over", "amend", "grade", "propose", "release", "hand_over", "withdraw", "supersede", "cancel", "settle"
+    "take_over",
+    "amend",
+    "grade",
+    "propose",
+    "release",
+    "hand_over",
+    "withdraw",
+    "supersede",
+    "cancel",
+    "settle",
+    "answer",
+    "raise_budget",
 ]
 COMMANDS: tuple[CommandKind, ...] = get_args(CommandKind)
 """Each is also the name of the signal and update that carries it."""
@@ -29,7 +49,7 @@ ENDING: frozenset[CommandKind] = frozenset({"withdraw", "supersede", "cancel"})
 """Those that end the run."""
 CHANGES_HANDS: frozenset[CommandKind] = frozenset({"take_over", "hand_over", "release"})
 """Those by which control changes hands."""
-CONTENTS = ("draft_version", "content", "to", "successor", "key", "finding", "reference")
+CONTENTS = ("draft_version", "content", "to", "successor", "key", "finding", "reference", "question")
 """All that a command can say beside its name."""
 
 
@@ -49,8 +69,9 @@ class Command(Value):
     """amend: the version that the new one is made from; grade, propose, release: the version that is meant, exactly.
     0 where the case has no draft, and for all other commands."""
     content: Sha256 | Literal[""] = ""
-    """amend: the new draft, propose: the action's arguments where they are to be other ones than the draft comes to;
-    canonical JSON in the ledger's documents. Empty for all other commands."""
+    """amend: the new draft, propose: the action's arguments where they are to be other ones than the draft comes to,
+    answer: the answers (domain.question.Answers), raise_budget: what is added (domain.model_call.Budget); canonical
+    JSON in the ledger's documents. Empty for all other commands."""
     to: PersonId | Literal[""] = ""
     """hand_over: who is to be in control."""
     successor: OperationId | Literal[""] = ""
@@ -61,6 +82,8 @@ class Command(Value):
     """settle: what became of it, as the signer found outside."""
     reference: Annotated[str, Field(pattern=r"^[\x21-\x7e]{0,500}$")] = ""
     """settle: what the outside calls the effect; empty where it was not executed."""
+    question: Sha256 | Literal[""] = ""
+    """answer: the question that the signer saw (domain.question.Question.hash)."""
     comment_hash: Sha256 | Literal[""] = ""
     """settle: the evidence, which it cannot do without."""
     issued_at: Instant
@@ -108,6 +131,12 @@ class Situation(NamedTuple):
     """When the server recorded it, or the run took it in."""
     unsettled: Unsettled | None = None
     """The effect whose outcome is not known, where there is one."""
+    asked: Asked | None = None
+    """The agent's newest question, where it ever asked."""
+    answers: tuple[Answer, ...] | None = ()
+    """What the command's content says, where it answers; nothing: it is not given yet, and taken to be in order."""
+    out_of_budget: bool = False
+    """Whether the run waits, before `escalated_to`, since its budget is used up."""
 
 
 _Refusal = tuple[Ruling, str]
@@ -272,6 +301,51 @@ def _settle(command: Command, signer: Person, situation: Situation) -> _Refusal 
     return (Ruling.CONTENT_REFUSED, problem) if problem else None
 
 
+def _answer(command: Command, signer: Person, situation: Situation) -> _Refusal | None:
+    asked = situation.asked
+    if asked is None:
+        return Ruling.NOTHING_ASKED, ""
+    question = asked.question
+    if question.hash() != command.question:
+        return Ruling.STALE_QUESTION, f"the newest question is {question.hash()}"
+    if asked.status != QuestionStatus.PENDING:
+        return Ruling.NOTHING_ASKED, f"the question is {asked.status.value}"
+    if situation.now >= question.deadline:
+        return Ruling.LATE, f"the question was to be answered by {question.deadline.isoformat()}"
+    stale = _stale(command, situation)
+    if stale is not None:
+        return stale
+    if not may_answer(question, signer, situation.requester, situation.now):
+        roles = " or ".join(question.asked(situation.now))
+        return Ruling.ROLE_MISSING, f"answering: the role {roles} is needed, and not whoever asked for the operation"
+    refused = beyond(question, signer, situation.answers or (), situation.now)
+    if refused:
+        return Ruling.DECISION_NOT_ALLOWED, f"the policy does not let you answer by {refused}"
+    problem = _wrong_answers(command, question, situation)
+    return (Ruling.CONTENT_REFUSED, problem) if problem else None
+
+
+def _wrong_answers(command: Command, question: Question, situation: Situation) -> str:
+    if not command.content:
+        return "answer names the answers by their hash; give it"
+    if situation.problem or situation.answers is None:
+        return situation.problem
+    return problem_with_answers(question, situation.answers)
+
+
+def _raise_budget(command: Command, signer: Person, situation: Situation) -> _Refusal | None:
+    if not situation.out_of_budget or situation.escalated_to is None:
+        return Ruling.BUDGET_NOT_EXCEEDED, ""
+    stale = _stale(command, situation)
+    if stale is not None:
+        return stale
+    if not signer.may(situation.escalated_to):
+        return Ruling.ROLE_MISSING, f"raising the budget: the role {situation.escalated_to} is needed"
+    if signer.id == situation.requester:
+        return Ruling.ROLE_MISSING, "whoever asked for the operation cannot raise its budget; others must"
+    return None if command.content else (Ruling.CONTENT_REFUSED, "name what is added to the budget by its hash")
+
+
 _SAYS: Mapping[CommandKind, frozenset[str]] = {
     "amend": frozenset({"draft_version", "content"}),
     "grade": frozenset({"draft_version"}),
@@ -280,6 +354,8 @@ _SAYS: Mapping[CommandKind, frozenset[str]] = {
     "hand_over": frozenset({"to"}),
     "supersede": frozenset({"successor"}),
     "settle": frozenset({"key", "finding", "reference"}),
+    "answer": frozenset({"question", "content"}),
+    "raise_budget": frozenset({"content"}),
 }
 """What each of them says."""
 
@@ -294,4 +370,6 @@ _RULES: Mapping[CommandKind, Callable[[Command, Person, Situation], _Refusal | N
     "supersede": _supersede,
     "cancel": _cancel,
     "settle": _settle,
+    "answer": _answer,
+    "raise_budget": _raise_budget,
 }

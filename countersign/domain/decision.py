@@ -83,6 +83,9 @@ class Ruling(StrEnum):
     NOTHING_UNKNOWN = "nothing_unknown"
     BEING_LOOKED_UP = "being_looked_up"
     NOT_INDEPENDENT = "not_independent"
+    NOTHING_ASKED = "nothing_asked"
+    STALE_QUESTION = "stale_question"
+    BUDGET_NOT_EXCEEDED = "budget_not_exceeded"
 
 
 MEANING: dict[Ruling, str] = {
@@ -120,6 +123,9 @@ MEANING: dict[Ruling, str] = {
     Ruling.CONTENT_REFUSED: "what was signed does not fit; nothing was changed",
     Ruling.NOTHING_UNKNOWN: "no effect of that key has an unknown outcome; nothing was changed",
     Ruling.BEING_LOOKED_UP: "the gateway is asking the outside system at this moment; send it again in a minute",
+    Ruling.NOTHING_ASKED: "the agent waits for no answer; nothing was changed",
+    Ruling.STALE_QUESTION: "the agent asks something else by now; look at it and sign again",
+    Ruling.BUDGET_NOT_EXCEEDED: "the run does not wait for a larger budget; nothing was changed",
     Ruling.NOT_INDEPENDENT: "whoever asked for the action or made it cannot settle what became of it; others must",
 }
 

@@ -53,6 +53,18 @@ class Conflict(CountersignError):
     code = "CONFLICT"
 
 
+class BudgetExceeded(CountersignError):
+    """The run, or its tenant, may not spend more on models; the message names the limit and who may raise it."""
+
+    code = "BUDGET_EXCEEDED"
+
+
+class TooManyPending(CountersignError):
+    """So much of the tenant waits for people already that nothing more is brought before them (G41)."""
+
+    code = "TOO_MANY_PENDING"
+
+
 class NotFound(CountersignError):
     """Nothing of that name is visible to the caller; another tenant's name gives the same answer (G09)."""
 

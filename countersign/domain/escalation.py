@@ -86,7 +86,9 @@ SUGGESTED: Mapping[Reason, str] = {
     ),
     Reason.LOW_CONFIDENCE: "read the findings of checks and grader; take the run over and amend the draft, or end it",
     Reason.PROMPT_INJECTION_SUSPECTED: "find the text in draft or data that gives orders; then amend, or end the run",
-    Reason.BUDGET_EXCEEDED: "ask a narrower question, or take the run over; the agent gets no more calls for it",
+    Reason.BUDGET_EXCEEDED: (
+        "look at what was spent; raise the budget, take the run over, or end it and ask a narrower question"
+    ),
     Reason.REPEATED_TOOL_FAILURE: (
         "look at what failed or refused: model service, data or outside system; take the run over, or end it"
     ),
@@ -108,13 +110,16 @@ _REASONS: Mapping[str, Reason] = {
     "drafting_failed": Reason.BUDGET_EXCEEDED,
     "rubric_grader_error": Reason.REPEATED_TOOL_FAILURE,
     "model_refused": Reason.REPEATED_TOOL_FAILURE,
+    "checkpoint_refused": Reason.REPEATED_TOOL_FAILURE,
     "step_failed": Reason.REPEATED_TOOL_FAILURE,
     "voided_too_often": Reason.REPEATED_TOOL_FAILURE,
     "outside_refused": Reason.REPEATED_TOOL_FAILURE,
     "facts_refused": Reason.REPEATED_TOOL_FAILURE,
     "facts_unreadable": Reason.REPEATED_TOOL_FAILURE,
     "facts_unsteady": Reason.REPEATED_TOOL_FAILURE,
+    "budget_exceeded": Reason.BUDGET_EXCEEDED,
     "undecided_at_deadline": Reason.APPROVAL_TIMEOUT,
+    "unanswered_at_deadline": Reason.APPROVAL_TIMEOUT,
     "outcome_unknown": Reason.TOOL_OUTCOME_UNKNOWN,
     "lease_over": Reason.APPROVAL_TIMEOUT,
 }

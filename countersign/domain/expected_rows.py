@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 from countersign.domain.audit import RESTORED, AuditRecord
 from countersign.domain.execution import ExecutionStatus
 from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.question import QuestionStatus
 from countersign.domain.state import State
 
 OPENED = frozenset({"approval.opened", "approval.granted_by_rule"})
 """Types of the records by which a proposal is there."""
 HASH = ":hash"
-"""Behind a column's name: not what it holds is expected, but what has this hash."""
+"""Behind a column's name: not what it holds is expected, but what has this hash; of a whole value the canonical one."""
 
 Key = tuple[Any, ...]
 Row = dict[str, Any]
@@ -267,6 +268,35 @@ def _escalated(fold: _Fold, record: AuditRecord) -> None:
              **{"escalation.number": number, "escalation.answered_by": by})  # fmt: skip
 
 
+def _asked(fold: _Fold, record: AuditRecord) -> None:
+    said = {"status": QuestionStatus.PENDING.value, f"question{HASH}": record.detail["question"], "answered": None}
+    fold.put("questions", record, record.detail["number"], **said)
+
+
+def _answered(fold: _Fold, record: AuditRecord) -> None:
+    said = {
+        "answered.person": record.subject, "answered.statement_id": record.detail["by"],
+        "answered.at": record.recorded_at, f"answered.answers{HASH}": record.detail["answers"],
+    }  # fmt: skip
+    fold.row("questions", record.detail["number"]).pop("answered", None)
+    fold.put("questions", record, record.detail["number"], status=QuestionStatus.ANSWERED.value, **said)
+
+
+def _no_longer_asked(fold: _Fold, record: AuditRecord) -> None:
+    fold.put("questions", record, record.detail["number"], status=record.type.partition(".")[2])
+
+
+def _question_ticked(fold: _Fold, record: AuditRecord) -> None:
+    key = (record.detail["number"], record.detail["tick"])
+    fold.put("question_ticks", record, *key, marked_at=record.recorded_at)
+
+
+def _budget_raised(fold: _Fold, record: AuditRecord) -> None:
+    detail = record.detail
+    said = {"person": record.subject, "statement": detail["by"], "budget": detail["budget"]}
+    fold.put("budget_raises", record, detail["number"], **said, raised_at=record.recorded_at)
+
+
 def _frozen(fold: _Fold, record: AuditRecord) -> None:
     detail = record.detail
     order = {"order_hash": detail["order_hash"], f"signed_order{HASH}": detail["order_hash"]}
@@ -297,7 +327,9 @@ _OWN: Mapping[str, _Folder] = {
     "effect.not_sent": _ended, "effect.unknown": _ended, "effect.held": _held, "control.changed": _control,
     "control.lapsed": _control, "run.ended_by_person": _ended_by_person, "run.handed_on": _handed_on,
     "run.taken_on": _taken_on, "escalation.raised": _escalated, "escalation.answered": _escalated,
-    "escalation.unanswered": _escalated,
+    "escalation.unanswered": _escalated, "question.asked": _asked, "question.answered": _answered,
+    "question.expired": _no_longer_asked, "question.superseded": _no_longer_asked,
+    "question.reminded": _question_ticked, "question.escalated": _question_ticked, "budget.raised": _budget_raised,
 }  # fmt: skip
 _OF_TENANT: Mapping[str, _Folder] = {
     "effects.frozen": _frozen, "effects.unfrozen": _unfrozen, RESTORED: _restored,

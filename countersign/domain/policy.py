@@ -19,8 +19,10 @@ from countersign.domain.durations import Duration, duration
 from countersign.domain.errors import Conflict, InputRefused
 from countersign.domain.escalation import Reason, Route
 from countersign.domain.identity import Name
+from countersign.domain.model_call import Budgets
 from countersign.domain.money import WrittenAmount
 from countersign.domain.need import Need
+from countersign.domain.question import Answering
 from countersign.domain.settlement import Settling
 from countersign.domain.values import Value
 
@@ -164,9 +166,13 @@ class Policy(Value):
     terms: Terms = Terms()
     takeover: Annotated[Takeover | None, Field(exclude_if=operator.not_)] = None
     """Who may take a run over from the agent; nothing: nobody. Not written down where it is nothing, nor are
-    `settling` and `escalations`, so that policies from before there were any keep their labels."""
+    `settling`, `answering`, `budgets` and `escalations`: policies from before there were any keep their labels."""
     settling: Annotated[Settling | None, Field(exclude_if=operator.not_)] = None
     """Who may say what became of an effect whose outcome stays unknown; nothing: nobody, it is only looked up."""
+    answering: Annotated[Answering | None, Field(exclude_if=operator.not_)] = None
+    """Who answers the agent while it drafts; nothing: nobody, and whatever would ask is refused to it."""
+    budgets: Annotated[Budgets | None, Field(exclude_if=operator.not_)] = None
+    """What runs may spend on models; nothing: it is not limited."""
     escalations: dict[Annotated[Reason, Field(strict=False)], Route] = Field(
         default_factory=dict, exclude_if=operator.not_
     )

@@ -5,6 +5,7 @@ Apart from the case, since the agent, which drafts, and the evidence, which is r
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import Annotated, Literal
 
@@ -50,6 +51,17 @@ class Draft(Value):
     unit: ShortText
     """In what the main figures are counted; says so where there is none."""
     limitations: Annotated[tuple[ShortText, ...], Field(strict=False, min_length=1, max_length=20)]
+
+
+QUERY_TOOL = "query_dataset"
+"""The agent's tool that reads rows; a call of it on a sensitive column waits for a person."""
+
+
+class DatasetQuery(Value):
+    """The arguments of a call of QUERY_TOOL that waits for a person, and of what a person makes of it."""
+
+    sql: Annotated[str, Field(min_length=1, max_length=4_000)]
+    """As long as a claim's query at the most, since a person is to read it whole."""
 
 
 class ReportRequest(Value):
@@ -100,6 +112,8 @@ class ColumnSchema(Value):
     currency_column: Annotated[str, Field(max_length=200)] = ""
     """The column that names each row's currency; sums across different currencies are refused."""
     unit: Annotated[str, Field(max_length=40)] = ""
+    sensitive: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """An agent reads it only by a query that a person has allowed; its range, samples and counts are not told."""
 
 
 class DatasetSchema(Value):

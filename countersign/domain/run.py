@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.question import QuestionStatus
 from countersign.domain.state import State
 from countersign.domain.values import Instant, Value
 
@@ -44,6 +45,18 @@ class ProposalView(Value):
     status: ApprovalStatus
     deadline: Instant
     execute_by: Instant
+
+
+class QuestionView(Value):
+    """Answer to the query `question`: what the agent waits for, by ids and hashes; the ledger has the texts."""
+
+    number: int
+    question: str
+    """Its hash."""
+    calls: int
+    roles: Annotated[tuple[str, ...], Field(strict=False)]
+    status: QuestionStatus
+    deadline: Instant
 
 
 class Step(Value):

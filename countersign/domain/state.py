@@ -12,6 +12,7 @@ class State(StrEnum):
 
     CREATED = "CREATED"
     RUNNING = "RUNNING"  # the agent and the checks
+    WAITING_ANSWER = "WAITING_ANSWER"  # a person, whom the agent asks something while it drafts
     WAITING_APPROVAL = "WAITING_APPROVAL"  # people of the required role
     ESCALATED = "ESCALATED"  # a higher or more expert role
     HUMAN_TAKEOVER = "HUMAN_TAKEOVER"  # the named owner; the agent may call nothing
@@ -38,6 +39,9 @@ class Event(StrEnum):
     """What can happen to a run."""
 
     STARTED = "started"
+    ASKED = "asked"  # the agent waits for people, in the middle of a draft
+    ANSWERED = "answered"
+    RAISED = "raised"  # people gave the agent more to spend
     PROPOSED = "proposed"  # the action needs people
     GRANTED_BY_RULE = "granted_by_rule"  # the policy asks nobody
     GRANTED = "granted"  # enough valid statements
@@ -67,6 +71,13 @@ _ASKED: dict[Event, State] = {
 }
 """What can come of an ask, in whichever state people are asked."""
 
+_QUESTIONED: dict[Event, State] = {
+    Event.ANSWERED: State.RUNNING,
+    Event.EXPIRED: State.EXPIRED,
+    Event.ESCALATED: State.ESCALATED,
+}
+"""What can come of a question of the agent's."""
+
 _TURNED: dict[Event, State] = {
     Event.TAKEN_OVER: State.HUMAN_TAKEOVER,
     Event.RELEASED: State.RUNNING,
@@ -82,6 +93,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.CREATED, Event.OUTCOME_UNKNOWN): State.OUTCOME_UNKNOWN,
     (State.CREATED, Event.GAVE_UP): State.FAILED,
     (State.CREATED, Event.CANCELLED): State.CANCELLED,
+    (State.RUNNING, Event.ASKED): State.WAITING_ANSWER,
     (State.RUNNING, Event.PROPOSED): State.WAITING_APPROVAL,
     (State.RUNNING, Event.GRANTED_BY_RULE): State.EXECUTING,
     (State.RUNNING, Event.GAVE_UP): State.FAILED,
@@ -89,8 +101,10 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.HUMAN_TAKEOVER, Event.PROPOSED): State.WAITING_APPROVAL,
     (State.HUMAN_TAKEOVER, Event.GRANTED_BY_RULE): State.EXECUTING,
     (State.HUMAN_TAKEOVER, Event.ESCALATED): State.ESCALATED,
+    **{(State.WAITING_ANSWER, event): state for event, state in _QUESTIONED.items()},
     **{(State.WAITING_APPROVAL, event): state for event, state in _ASKED.items()},
-    **{(State.ESCALATED, event): state for event, state in _ASKED.items()},
+    **{(State.ESCALATED, event): state for event, state in (_QUESTIONED | _ASKED).items()},
+    (State.ESCALATED, Event.RAISED): State.RUNNING,
     (State.ESCALATED, Event.GAVE_UP): State.FAILED,
     (State.EXECUTING, Event.EXECUTED): State.SUCCEEDED,
     (State.EXECUTING, Event.NOT_SENT): State.WAITING_RETRY,
@@ -105,6 +119,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
         (state, event): then
         for state in (
             State.RUNNING,
+            State.WAITING_ANSWER,
             State.WAITING_APPROVAL,
             State.ESCALATED,
             State.HUMAN_TAKEOVER,

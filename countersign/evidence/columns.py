@@ -55,6 +55,11 @@ class Column:
         """How its dates are written."""
         return self.declared.date_order if self.declared else "iso"
 
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether an agent may read it only where a person allowed the very query."""
+        return self.declared is not None and self.declared.sensitive
+
     def value(self, text: str) -> str:
         """The SQL that reads `text` (SQL), known to be valid, as this column's value."""
         if self.kind == "text":
@@ -184,4 +189,6 @@ def _contradiction(column: ColumnSchema, schema: DatasetSchema) -> str | None:
         return "currency and currency_column exclude each other; keep the one that is true"
     if money and (money in schema.columns and schema.columns[money].type != "text"):
         return f"currency_column {money!r} is declared as {schema.columns[money].type}; it must be text"
+    if money and (money in schema.columns and schema.columns[money].sensitive):
+        return f"currency_column {money!r} is declared sensitive, but the unit of every amount tells it; declare one"
     return None

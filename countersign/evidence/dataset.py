@@ -24,6 +24,7 @@ from countersign.evidence.money import Answer, check_money
 from countersign.evidence.provenance import check_from_data
 from countersign.evidence.reading import read_strictly
 from countersign.evidence.results import DatasetDescription, QueryResult, SingleValue
+from countersign.evidence.sensitive import sensitive_columns
 from countersign.evidence.syntax import parsed
 
 MEMORY = "4GB"
@@ -56,6 +57,7 @@ class Dataset:
         # An agent asks a query and the checks ask it again: it is looked through once, and run every time.
         self._guarded = lru_cache(maxsize=256)(self._guard)
         self._check_claimed = lru_cache(maxsize=256)(self._check_provenance)
+        self._sensitive = lru_cache(maxsize=256)(self._find_sensitive)
         self._matching = lru_cache(maxsize=8)(self._find_texts)
 
     @classmethod
@@ -116,6 +118,14 @@ class Dataset:
             raise QueryRefused("the value's currency cannot be told; restrict the query to one currency by WHERE")
         return SingleValue(text=text, kind=kind_of(rows[0][0]), unit=units.units[0] if units.units else None)
 
+    def sensitive(self, sql: str) -> tuple[str, ...]:
+        """The columns declared sensitive that a query reads; see `evidence.sensitive`.
+
+        Raises:
+            QueryRefused: not allowed, or nested too deeply to be told.
+        """
+        return self._sensitive(sql)
+
     def texts(self, *patterns: str) -> tuple[tuple[str, str], ...]:
         """Each column with its own name, and then with its cells that match, up to `MAX_TEXTS` for each pattern.
 
@@ -160,6 +170,15 @@ class Dataset:
                 tree = parsed(cursor, sql)
             check_allowed(tree)
             return check_money(tree, self._money)
+        except RecursionError:
+            raise QueryRefused("the query is nested too deeply; write it flat") from None
+
+    def _find_sensitive(self, sql: str) -> tuple[str, ...]:
+        self._guarded(sql)
+        names = [column.name for column in self._columns if column.is_sensitive]
+        try:
+            with self._connection.cursor() as cursor:
+                return sensitive_columns(parsed(cursor, sql), names)
         except RecursionError:
             raise QueryRefused("the query is nested too deeply; write it flat") from None
 

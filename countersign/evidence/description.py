@@ -53,9 +53,9 @@ def _describe_column(
     connection: duckdb.DuckDBPyConnection, column: Column, money: Money, rows: int
 ) -> ColumnDescription:
     at = identifier(column.name)
-    facts = f"SELECT count({at}), count(DISTINCT {at}), min({at}), max({at}) FROM data"
-    filled, distinct, low, high = _row(connection, facts)
-    name = column.name.lower()
+    name, hidden = column.name.lower(), column.is_sensitive
+    facts = "NULL, NULL, NULL" if hidden else f"count(DISTINCT {at}), min({at}), max({at})"
+    filled, distinct, low, high = _row(connection, f"SELECT count({at}), {facts} FROM data")
     return ColumnDescription(
         name=column.name,
         type=column.kind,
@@ -66,7 +66,8 @@ def _describe_column(
         distinct=distinct,
         minimum=_shown(low),
         maximum=_shown(high),
-        samples=_samples(connection, at),
+        samples=() if hidden else _samples(connection, at),
+        sensitive=hidden,
     )
 
 
@@ -83,6 +84,9 @@ def _notes(
     money: Money,
 ) -> list[str]:
     notes = [f"{each.name}: {each.blanks} of its values are blank." for each in described if each.blanks]
+    notes += [
+        f"{each.name}: sensitive; a query that reads it waits for a person." for each in described if each.sensitive
+    ]
     for column in columns:
         name, text = column.name.lower(), identifier(column.name)
         if name in money.mixed:

@@ -24,13 +24,15 @@ class ColumnDescription(Value):
     currency_column: str
     """The column that names each row's currency, else empty."""
     blanks: int
-    distinct: int
-    """Number of different values, blanks not counted."""
+    distinct: int | None
+    """Number of different values, blanks not counted; None where it is sensitive, like the range."""
     minimum: str | None
     """None where the column has only blanks."""
     maximum: str | None
     samples: tuple[str, ...]
-    """Up to five different values in the order of their first rows, long ones cut with `…`."""
+    """Up to five different values in the order of their first rows, long ones cut with `…`; none of a sensitive one."""
+    sensitive: bool = False
+    """Its values are read only by a query that a person has allowed."""
 
 
 class DatasetDescription(Value):

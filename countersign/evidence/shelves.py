@@ -103,6 +103,10 @@ class SharedDataset:
         """See `Dataset.single_value`."""
         return self._dataset.single_value(sql)
 
+    def sensitive(self, sql: str) -> tuple[str, ...]:
+        """See `Dataset.sensitive`."""
+        return self._dataset.sensitive(sql)
+
     def texts(self, *patterns: str) -> tuple[tuple[str, str], ...]:
         """See `Dataset.texts`."""
         return self._dataset.texts(*patterns)

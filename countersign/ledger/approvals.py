@@ -41,7 +41,7 @@ class SqlApprovals:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def open(self, proposal: Proposal, run_id: str, view: Sha256, now: datetime) -> Approval:
+    def open(self, proposal: Proposal, run_id: str, view: Sha256, now: datetime, room: int) -> Approval:
         """Store a proposal once per run and version, and close what it supersedes.
 
         An older approval of the operation that is pending, or granted and not on its way out, becomes SUPERSEDED (audit
@@ -53,9 +53,10 @@ class SqlApprovals:
             ControlChanged: somebody else is in control than when it was made.
             Conflict: the operation has ended, the approval id is taken, a higher version of the same run is open
                 already, or nobody edited the approval that it names.
+            TooManyPending: as in ports.Approvals.
         """
         with self._store.writing(proposal.tenant) as writing:
-            return open_approval(writing, proposal, run_id, view, now)
+            return open_approval(writing, proposal, run_id, view, now, room)
 
     def get(self, tenant: str, approval_id: str) -> Approval:
         """That approval with its votes, or NotFound."""

@@ -26,11 +26,14 @@ from countersign.domain.notice import Notice, NoticeKind
 from countersign.domain.operation import Operation
 from countersign.domain.proposal import ApprovalStatus
 from countersign.ledger.approval_rows import close, of_operation
+from countersign.ledger.budgets import add as add_to_budget
 from countersign.ledger.control_rows import add_control, control_of, renew_lease
 from countersign.ledger.drafts import add_version
 from countersign.ledger.escalations import answer
 from countersign.ledger.messages import Sent, keep, keep_statement, recall, seen_before
 from countersign.ledger.operations import stored_operation
+from countersign.ledger.question_rows import answer as answer_question
+from countersign.ledger.question_rows import supersede
 from countersign.ledger.settlements import keep as keep_settlement
 from countersign.ledger.situations import Heard, heard
 from countersign.ledger.store import Writing
@@ -53,7 +56,7 @@ def command(writing: Writing, received: ReceivedCommand, signer: Person, amendme
     recorded = recall(writing, sent)
     if recorded is not None:
         return recorded
-    found = heard(writing.connection, writing.tenant, said, signer, _problem(said, amendment), now)
+    found = heard(writing.connection, writing.tenant, said, signer, amendment, now)
     outcome = seen_before(writing, sent, said.id) or rule_on_command(said, found.signer, found.situation)
     keep(writing, sent, outcome)
     accepted = outcome.ruling == Ruling.ACCEPTED
@@ -63,6 +66,10 @@ def command(writing: Writing, received: ReceivedCommand, signer: Person, amendme
     if accepted and said.command == "settle":
         # It settles nothing by itself: the gateway counts what was said.
         keep_settlement(writing, said, received.token, now)
+    elif accepted and said.command == "answer":
+        _answer(writing, said, found, amendment, now)
+    elif accepted and said.command == "raise_budget":
+        _raise_budget(writing, said, amendment, now)
     elif accepted:
         _do(writing, said, found, amendment.draft, now)
     return outcome
@@ -70,7 +77,7 @@ def command(writing: Writing, received: ReceivedCommand, signer: Person, amendme
 
 def would(connection: Connection, said: Command, signer: Person, now: datetime) -> Outcome:
     """The ruling alone; as in ports.Controls."""
-    found = heard(connection, said.tenant, said, signer, "", now)
+    found = heard(connection, said.tenant, said, signer, None, now)
     return rule_on_command(said, found.signer, found.situation)
 
 
@@ -102,6 +109,18 @@ def _do(writing: Writing, said: Command, found: Heard, draft: DraftObject | None
         _close_all(writing, said.operation, ApprovalStatus.SUPERSEDED, said.person, now, by=said.id)
         answer(writing, said.operation, "taken_over", said.person, now)
         renew_lease(writing, said.operation, before, found.lease_until(now))
+
+
+def _answer(writing: Writing, said: Command, found: Heard, amendment: Amendment, now: datetime) -> None:
+    asked = found.situation.asked
+    assert asked is not None, "an answer is accepted only where something was asked"
+    answer_question(writing, asked.question, said, amendment.answers, now)
+
+
+def _raise_budget(writing: Writing, said: Command, amendment: Amendment, now: datetime) -> None:
+    assert amendment.budget is not None, "a command without its content is not accepted"
+    add_to_budget(writing, said, amendment.budget, now)
+    answer(writing, said.operation, "went_on", said.person, now)
 
 
 def _next_control(said: Command, found: Heard, now: datetime) -> Control:
@@ -154,8 +173,10 @@ def _end(writing: Writing, said: Command, now: datetime) -> None:
 def _close_all(
     writing: Writing, operation: str, status: ApprovalStatus, subject: str, now: datetime, **by: JsonValue
 ) -> None:
+    """Close whatever waits for people: proposals as `status`, and what the agent asked."""
     for approval in of_operation(writing.connection, writing.tenant, operation):
         close(writing, approval, status, subject, now, **by)
+    supersede(writing, operation, subject, now, **by)
 
 
 def _said(received: ReceivedCommand, token_hash: str) -> dict[str, JsonValue]:
@@ -167,9 +188,3 @@ def _said(received: ReceivedCommand, token_hash: str) -> dict[str, JsonValue]:
     }  # fmt: skip
     named = {name: getattr(said, name) for name in CONTENTS}
     return {**names, **{name: value for name, value in named.items() if value}}
-
-
-def _problem(said: Command, amendment: Amendment) -> str:
-    if amendment.problem or said.command != "amend" or amendment.draft is not None:
-        return amendment.problem
-    return "no draft came with it; give one"

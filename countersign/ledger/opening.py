@@ -21,11 +21,15 @@ from countersign.domain.values import Sha256
 from countersign.ledger.approval_rows import close, find, names, of_operation
 from countersign.ledger.control_rows import check_control
 from countersign.ledger.edited import carry_over
+from countersign.ledger.question_rows import supersede
+from countersign.ledger.room import check_room
 from countersign.ledger.store import Writing
 from countersign.ledger.tables import approvals, executions
 
 
-def open_approval(writing: Writing, proposal: Proposal, run_id: str, view: Sha256, now: datetime) -> Approval:
+def open_approval(
+    writing: Writing, proposal: Proposal, run_id: str, view: Sha256, now: datetime, room: int
+) -> Approval:
     """Open an approval in this transaction; as in ports.Approvals."""
     writing.lock_known_operation(proposal.operation)
     writing.check_running(proposal.operation)
@@ -38,10 +42,13 @@ def open_approval(writing: Writing, proposal: Proposal, run_id: str, view: Sha25
     approval = _insert(writing, proposal, run_id, view, now)
     for one in older:
         close(writing, one, ApprovalStatus.SUPERSEDED, proposal.proposed_by, now, by=proposal.approval_id)
+    # Of a run before this one, since an agent that waits proposes nothing.
+    supersede(writing, proposal.operation, proposal.proposed_by, now, by=proposal.approval_id)
     _record_opening(writing, approval, run_id, view, now)
     if proposal.edited_from:
         approval = carry_over(writing, approval, run_id, now)
     if approval.status == ApprovalStatus.PENDING:
+        check_room(writing, room)
         writing.notify(_opening_told(proposal, now))
     return approval
 

@@ -19,6 +19,7 @@ from countersign.ledger.escalations import answer
 from countersign.ledger.following import NOTHING_TO_FOLLOW, as_operation, check_followed, followers, not_begun
 from countersign.ledger.gathered import has_gathered, keep, latest_facts
 from countersign.ledger.lines import hand_on, present_run, take_on
+from countersign.ledger.question_rows import supersede
 from countersign.ledger.store import Store, Writing, absent
 from countersign.ledger.tables import operations
 
@@ -144,6 +145,7 @@ def _move(writing: Writing, stored: Operation, state: State, reason: str, now: d
     if state.terminal or (stored.state in _BEFORE_PEOPLE and state not in _BEFORE_PEOPLE):
         answer(writing, operation, "ended" if state.terminal else "went_on", None, now)
     if state.terminal:
+        supersede(writing, operation, "run", now)
         writing.notify(_end_told(stored, state, reason, now))
 
 

@@ -18,6 +18,7 @@ from countersign.ledger.columns import Frozen, Moment
 _OF_OPERATION = (
     tables.operations, tables.drafts, tables.draft_checks, tables.draft_grades, tables.approvals, tables.executions,
     tables.facts, tables.lines, tables.controls, tables.endings, tables.escalations, tables.messages,
+    tables.questions, tables.question_ticks, tables.budget_raises,
 )  # fmt: skip
 _OF_APPROVAL = (tables.votes, tables.holds, tables.ticks)
 _OF_TENANT = (tables.freezes, tables.restores)

@@ -18,7 +18,7 @@ from countersign.ledger.engines import in_plain_words
 from countersign.ledger.tables import installation as installations
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-HEAD = "0004"
+HEAD = "0005"
 """The newest revision in `migrations`."""
 
 _ADVISORY_LOCK = 0x636F756E74657273

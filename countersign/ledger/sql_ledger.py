@@ -18,8 +18,11 @@ from countersign.ledger.engines import make_engine
 from countersign.ledger.escalations import SqlEscalations
 from countersign.ledger.executions import SqlExecutions
 from countersign.ledger.freezes import SqlFreezes
+from countersign.ledger.model_calls import SqlModelCalls
 from countersign.ledger.operations import SqlOperations
 from countersign.ledger.outbox import SqlOutbox
+from countersign.ledger.progress import SqlProgress
+from countersign.ledger.questions import SqlQuestions
 from countersign.ledger.schema import prepare
 from countersign.ledger.store import Store
 from countersign.ports import (
@@ -32,8 +35,11 @@ from countersign.ports import (
     Escalations,
     Executions,
     Freezes,
+    ModelCalls,
     Operations,
     Outbox,
+    ProgressLog,
+    Questions,
 )
 
 
@@ -43,6 +49,9 @@ class SqlLedger:
     documents: Documents
     operations: Operations
     drafts: Drafts
+    questions: Questions
+    model_calls: ModelCalls
+    progress: ProgressLog
     approvals: Approvals
     executions: Executions
     controls: Controls
@@ -57,6 +66,9 @@ class SqlLedger:
         self.documents = SqlDocuments(store)
         self.operations = SqlOperations(store)
         self.drafts = SqlDrafts(store)
+        self.questions = SqlQuestions(store)
+        self.model_calls = SqlModelCalls(store)
+        self.progress = SqlProgress(store)
         self.approvals = SqlApprovals(store)
         self.executions = SqlExecutions(store)
         self.controls = SqlControls(store)

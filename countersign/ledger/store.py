@@ -39,7 +39,8 @@ class Writing:
     """One open writing transaction of one tenant.
 
     Locks are taken in one order, so that none waits for the other in a circle: the operation or the directory first,
-    then the openings, a deciding person or the freezes, the tenant's chain last, when everything else is done.
+    then the openings, a deciding person, the freezes or the model calls, the tenant's chain last, when everything else
+    is done.
     """
 
     def __init__(self, connection: Connection, tenant: str) -> None:
@@ -96,8 +97,12 @@ class Writing:
         _lock(self.connection, "directory", self.tenant)
 
     def lock_openings(self) -> None:
-        """Until the end of the transaction nobody else opens an approval of this tenant."""
+        """Until the end of the transaction nobody else brings anything of this tenant before people."""
         _lock(self.connection, "openings", self.tenant)
+
+    def lock_model_calls(self) -> None:
+        """Until the end of the transaction no other call of a model begins, or ends, for this tenant."""
+        _lock(self.connection, "model_calls", self.tenant)
 
     def lock_person(self, person: str) -> None:
         """Until the end of the transaction no other decision of this person is ruled on, in whatever operation."""

@@ -15,9 +15,12 @@ from countersign.domain.draft import DraftObject, Violation
 from countersign.domain.escalation import Escalation
 from countersign.domain.execution import Receipt
 from countersign.domain.freeze import Freeze
+from countersign.domain.model_call import Budget, ModelCall
 from countersign.domain.notice import Notice
 from countersign.domain.policy import Policy
+from countersign.domain.progress import Progress
 from countersign.domain.proposal import Proposal, Vote
+from countersign.domain.question import Answered, Question
 from countersign.domain.rubric import Grade
 from countersign.domain.settlement import Settlement
 from countersign.ledger.columns import Count, Frozen, Moment, PlainText
@@ -404,6 +407,76 @@ deliveries = Table(
     Index(None, "tenant", "status", "next_at"),
     ForeignKeyConstraint(["tenant", "number"], ["notices.tenant", "notices.number"]),
 )
+
+questions = Table(
+    "questions",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _count("number", key=True),
+    _text("status"),
+    Column("question", Frozen(Question), nullable=False),
+    Column("answered", Frozen(Answered), nullable=True),
+    Index(None, "tenant", "status"),
+    _of_operation(),
+)
+
+question_ticks = Table(
+    "question_ticks",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _count("question", key=True),
+    _count("number", key=True),
+    Column("marked_at", Moment, nullable=False),
+    ForeignKeyConstraint(
+        ["tenant", "operation", "question"], ["questions.tenant", "questions.operation", "questions.number"]
+    ),
+)
+"""The reminders and tiers of questions that have come."""
+
+model_calls = Table(
+    "model_calls",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _count("number", key=True),
+    Column("began_at", Moment, nullable=False),
+    _text("case"),
+    _text("outcome"),
+    Column("input_tokens", Count, nullable=True),
+    Column("output_tokens", Count, nullable=True),
+    Column("milliseconds", Count, nullable=True),
+    Column("nano", Count, nullable=True),
+    _text("currency"),
+    Column("call", Frozen(ModelCall), nullable=False),
+    Index(None, "tenant", "case", "began_at"),
+    _of_operation(),
+)
+
+budget_raises = Table(
+    "budget_raises",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _count("number", key=True),
+    _text("person"),
+    _text("statement"),
+    Column("raised_at", Moment, nullable=False),
+    Column("budget", Frozen(Budget), nullable=False),
+    _of_operation(),
+)
+
+progress = Table(
+    "progress",
+    metadata,
+    _text("tenant", key=True),
+    _text("operation", key=True),
+    _count("number", key=True),
+    Column("event", Frozen(Progress), nullable=False),
+    _of_operation(),
+)
+"""What goes on while a run is drafted and graded; it may be deleted, and proves nothing."""
 
 walled = tuple(table for table in metadata.sorted_tables if "tenant" in table.c)
 """The tables under row level security on PostgreSQL: all that hold anything of a tenant."""

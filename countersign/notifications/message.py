@@ -28,6 +28,13 @@ _WORDS: Mapping[NoticeKind, tuple[str, str]] = {
     NoticeKind.APPROVAL_REMINDER: ("{what} still waits for a decision{until}.", _REVIEW),
     NoticeKind.APPROVAL_ESCALATED: ("{what} is undecided and now asks further people{until}.", _REVIEW),
     NoticeKind.APPROVAL_FROZEN: ("{what} was undecided at its deadline and is held; nothing was executed.", _SHOW),
+    NoticeKind.QUESTION_ASKED: ("The agent of {what} waits for an answer{code}{until}.", _SHOW),
+    NoticeKind.QUESTION_REMINDER: ("The agent of {what} still waits for an answer{code}{until}.", _SHOW),
+    NoticeKind.QUESTION_ESCALATED: (
+        "The agent of {what} waits for an answer and now asks further people{code}{until}.",
+        _SHOW,
+    ),
+    NoticeKind.QUESTION_EXPIRED: ("Nobody answered the agent of {what} in time{code}.", _SHOW),
     NoticeKind.ESCALATION_RAISED: ("{what} cannot go on by itself{code}; a person has to take it over{until}.", _SHOW),
     NoticeKind.ESCALATION_UNANSWERED: ("{what} was escalated and nobody answered in time{code}.", _SHOW),
     NoticeKind.CONTROL_CHANGED: ("Control of {what} changed{code}{until}.", _SHOW),
@@ -40,6 +47,9 @@ _WORDS: Mapping[NoticeKind, tuple[str, str]] = {
     NoticeKind.DELIVERY_FAILED: ("A notice of {what} could not be delivered{code}.", _OUTBOX),
 }
 """Each kind's sentence and command."""
+_OF_QUESTIONS = (
+    NoticeKind.QUESTION_ASKED, NoticeKind.QUESTION_REMINDER, NoticeKind.QUESTION_ESCALATED, NoticeKind.QUESTION_EXPIRED,
+)  # fmt: skip
 _OF_TENANT = (_FREEZES, _OUTBOX)
 """Commands that need no operation."""
 
@@ -88,6 +98,8 @@ def _in_words(notice: Notice) -> str:
     name, more = (plain(part) for part in notice.code.split(":", 1)) if ":" in notice.code else (plain(notice.code), "")
     if notice.kind in (NoticeKind.FROZEN, NoticeKind.UNFROZEN):
         return f"freeze {name}, {'every effect' if more in ('', 'all') else f'tool {more}'}"
+    if notice.kind in _OF_QUESTIONS:
+        return f"question {name}"
     if notice.kind == NoticeKind.DELIVERY_FAILED:
         return f"notice {name}{f' to {more}' if more else ''}"
     return ": ".join(filter(None, [name, more]))

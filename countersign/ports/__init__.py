@@ -6,6 +6,7 @@ tenant, and gives the same answer when it is repeated: an activity may run twice
 
 from __future__ import annotations
 
+from countersign.ports.agent import Drafter, Grader, ModelCalls, ProgressLog, Questions, Retainer, Waiting, Watching
 from countersign.ports.control import (
     Amendment,
     Controls,
@@ -18,7 +19,7 @@ from countersign.ports.control import (
 )
 from countersign.ports.ledger import Ledger
 from countersign.ports.material import Material, RefundMaterial, ReportMaterial
-from countersign.ports.outside import Cell, Clock, DatasetReader, Drafter, Effects, Evidence, Grader
+from countersign.ports.outside import Cell, Clock, DatasetReader, Effects, Evidence
 from countersign.ports.people import Adopted, Approvals, Directory, Received
 from countersign.ports.records import (
     AuditLog,
@@ -54,13 +55,19 @@ __all__ = [
     "Grader",
     "Ledger",
     "Material",
+    "ModelCalls",
     "Operations",
     "Outbox",
+    "ProgressLog",
+    "Questions",
     "Received",
     "ReceivedCommand",
     "RefundMaterial",
     "ReportMaterial",
+    "Retainer",
     "SignedSettlement",
     "Standing",
+    "Waiting",
+    "Watching",
     "Written",
 ]

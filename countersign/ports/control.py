@@ -15,7 +15,9 @@ from countersign.domain.directory import Person
 from countersign.domain.draft import DraftObject
 from countersign.domain.escalation import Escalation, Reason, Route
 from countersign.domain.freeze import Freeze
+from countersign.domain.model_call import Budget
 from countersign.domain.notice import Notice
+from countersign.domain.question import Answer
 from countersign.domain.values import Instant, Sha256, Value
 
 
@@ -37,6 +39,10 @@ class Amendment(Value):
 
     draft: DraftObject | None = None
     """amend: the new draft."""
+    answers: Annotated[tuple[Answer, ...], Field(strict=False)] = ()
+    """answer: what it says of each call."""
+    budget: Budget | None = None
+    """raise_budget: what it adds."""
     problem: str = ""
     """What is wrong with the content, in a sentence."""
 
@@ -74,6 +80,9 @@ class Controls(Protocol):
         amend: the next draft version, written by its signer.
         amend, grade, propose: the current approval SUPERSEDED and an open escalation answered in the same way, and the
         lease begins anew.
+        answer: the pending question is ANSWERED (audit `question.answered` with the hash of the answers).
+        raise_budget: what it adds counts from now on (ModelCalls.raises; audit `budget.raised`), and an open escalation
+        for an exceeded budget is answered.
         settle: what it says is kept (Executions.settlements); the gateway counts it, and records what that comes to.
         withdraw, supersede, cancel: the run is ended (audit `run.ended_by_person`), the current approval WITHDRAWN,
         SUPERSEDED or CANCELLED.

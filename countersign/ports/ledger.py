@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from countersign.ports.agent import ModelCalls, ProgressLog, Questions
 from countersign.ports.control import Controls, Escalations, Freezes, Outbox
 from countersign.ports.people import Approvals, Directory
 from countersign.ports.records import AuditLog, Documents, Drafts, Executions, Operations
@@ -15,6 +16,9 @@ class Ledger(Protocol):
     documents: Documents
     operations: Operations
     drafts: Drafts
+    questions: Questions
+    model_calls: ModelCalls
+    progress: ProgressLog
     approvals: Approvals
     executions: Executions
     controls: Controls

@@ -25,6 +25,8 @@ class ReportMaterial(NamedTuple):
 
     request: ReportRequest
     dataset: DatasetReader
+    allowed: frozenset[str] = frozenset()
+    """The queries on sensitive columns that people allowed in this operation, letter by letter."""
 
     def close(self) -> None:
         """Give the dataset's reading back."""

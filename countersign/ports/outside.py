@@ -1,22 +1,15 @@
-"""What lies outside the ledger: data, models, the way out."""
+"""What lies outside the ledger: data and the way out."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from pydantic import JsonValue
-
-from countersign.domain.draft import DraftObject
 from countersign.domain.execution import EffectResult
 from countersign.domain.report import DatasetRef
-from countersign.domain.rubric import GraderAnswer, Rubric
 from countersign.domain.values import Sha256, Value
-from countersign.ports.records import Written
-
-M = TypeVar("M", contravariant=True)
 
 
 class Clock(Protocol):
@@ -61,6 +54,11 @@ class DatasetReader(Protocol):
         """The value of a query with one row and one column; QueryRefused otherwise."""
         ...
 
+    def sensitive(self, sql: str) -> tuple[str, ...]:
+        """The columns declared sensitive that a query reads, by name, `*` and aliases resolved; QueryRefused as in
+        `query`, and where it cannot be told. The same for the same data, always."""
+        ...
+
     def texts(self, *patterns: str) -> Sequence[tuple[str, str]]:
         """Each column with its own name and with its cells that a pattern (RE2) matches, bounded for each pattern."""
         ...
@@ -83,45 +81,6 @@ class Evidence(Protocol):
 
     def verify(self, tenant: str, sha256: str) -> None:
         """Hash the stored bytes again; DataRefused where they are no longer the pinned ones."""
-        ...
-
-
-class Drafter(Protocol[M]):
-    """The deep agent that drafts for one case, from that case's material (ports.material)."""
-
-    async def draft(
-        self,
-        thread: str,
-        attempt: int,
-        material: M,
-        earlier: DraftObject | None,
-        feedback: Sequence[str],
-        on_progress: Callable[[str], Awaitable[None]],
-    ) -> Written:
-        """Write a draft.
-
-        Args:
-            thread: what the durable checkpoint is keyed on: tenant, operation, run and draft version.
-            attempt: the activity attempt; an older attempt's checkpoint writes are refused.
-            material: what was asked, and all that the tools read.
-            earlier: the version before, where there is one.
-            feedback: what the checks and the grader said of that version.
-            on_progress: called with a few words before every model and tool call, which is not made where it raises.
-        """
-        ...
-
-
-class Grader(Protocol):
-    """Grades a whole draft against a rubric, with one model call."""
-
-    async def grade(self, document: str, rubric: Rubric, task: Mapping[str, JsonValue]) -> GraderAnswer:
-        """The grader's answer as it came; an answer that cannot be read has verdict `grader_error`.
-
-        Args:
-            document: the text that is graded, whole.
-            rubric: what it is graded by.
-            task: what was to be written, with the texts of people and data in it as plain values.
-        """
         ...
 
 

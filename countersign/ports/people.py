@@ -33,12 +33,14 @@ class Received(Value):
 class Approvals(Protocol):
     """Proposals and the decisions about them."""
 
-    def open(self, proposal: Proposal, run_id: str, view: Sha256, now: datetime) -> Approval:
+    def open(self, proposal: Proposal, run_id: str, view: Sha256, now: datetime, room: int) -> Approval:
         """Store a pending (or by rule granted) proposal once per run and approval version (audit `approval.opened` or
         `approval.granted_by_rule`, with the hash of the reviewer's view); a repeat returns the stored one.
 
         People who are asked are told (a notice). Conflict where control has another version than the proposal's, and
-        where another action of the operation may have taken effect (G32).
+        where another action of the operation may have taken effect (G32). TooManyPending (domain.errors) where so many
+        approvals and questions of other operations of the tenant wait already as there is `room` for (G41); one that
+        waits for nobody needs none.
 
         One that was edited from an approval carries the editor's vote over where the edit counts as an approval
         (domain.edit.edit_counts), and is then GRANTED at once if nothing is unmet.

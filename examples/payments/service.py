@@ -145,8 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._problem(400, "key_missing", "send an Idempotency-Key of at most 255 visible characters")
             return
         key, store = written[1], self.server.store
-        store.note_call(resource, "POST", key)
-        fault = store.take_fault(resource)
+        fault = store.arrive(resource, "POST", key)
         if fault is not None and self._instead(fault):
             return
         with self.server.alone(resource, key) as is_alone:
@@ -176,8 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(201, answer._asdict())
 
     def _read(self, kind: str, name: str, status: int, told: object) -> None:
-        self.server.store.note_call(kind, "GET", name)
-        fault = self.server.store.take_fault(kind)
+        fault = self.server.store.arrive(kind, "GET", name)
         if fault is not None and fault.name == "slow":
             self.server.ending.wait(fault.seconds)
         if (fault is None or not self._instead(fault)) and not self._after(fault):

@@ -153,11 +153,6 @@ class Store:
         with self._connected() as connection:
             return [body for (body,) in connection.execute("SELECT body FROM messages ORDER BY number")]
 
-    def note_call(self, kind: str, method: str, key: str) -> None:
-        """Write down that a call arrived."""
-        with self._connected() as connection:
-            connection.execute("INSERT INTO calls VALUES (NULL, ?, ?, ?)", (kind, method, key))
-
     def calls(self, kind: str) -> list[str]:
         """The keys of all calls of a kind, in order: of a resource, `lookups`, `lists`, `orders`."""
         with self._connected() as connection:
@@ -173,9 +168,10 @@ class Store:
         with self._connected() as connection:
             connection.execute("DELETE FROM faults")
 
-    def take_fault(self, kind: str) -> Fault | None:
-        """How this call of a kind is to go wrong."""
+    def arrive(self, kind: str, method: str, key: str) -> Fault | None:
+        """Write down that a call arrived; returns how it is to go wrong. Whoever sees the call sees the fault taken."""
         with self._connected() as connection:
+            connection.execute("INSERT INTO calls VALUES (NULL, ?, ?, ?)", (kind, method, key))
             sql = "SELECT number, name, seconds FROM faults WHERE kind = ? AND calls > 0 ORDER BY number LIMIT 1"
             row = connection.execute(sql, (kind,)).fetchone()
             if row is None:

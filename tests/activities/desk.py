@@ -24,6 +24,7 @@ from activities.grading import GradingSteps
 from activities.interfaces import Decided, Message, MessageBatch, Proposed, ProposeOrder, StepOrder
 from activities.opening import OpeningSteps
 from activities.proposing import ProposingSteps
+from activities.questioning import QuestioningSteps
 from activities.runs import Runs
 from activities.validating import ValidatingSteps
 from countersign import bootstrap
@@ -39,7 +40,7 @@ from countersign.domain.values import Sha256
 from countersign.ports import Standing
 from countersign.settings import ROOT
 from countersign.signing.statements import sign_command
-from tests.support.installation import ROWS, new_installation
+from tests.support.installation import MAX_PENDING, ROWS, new_installation
 
 LINE = "run-1"
 OPERATION = "op-1"
@@ -95,11 +96,23 @@ class Desk:
         bounds = {"max_rounds": 2, "max_grader_tries": 2}
         self.opening = OpeningSteps(self.ledger, self.runs, self.settings.installation, cases, **bounds)
         self.deciding = DecidingSteps(self.ledger, self.runs, self.settings.installation, cases, unsigned=True)
-        self.proposing = ProposingSteps(self.ledger, self.runs, cases, self.rubrics)
+        self.proposing = ProposingSteps(self.ledger, self.runs, cases, self.rubrics, max_pending=MAX_PENDING)
         self.escalating = EscalatingSteps(self.ledger, self.runs)
         self.validating = ValidatingSteps(self.ledger, self.runs, cases)
-        self.drafting = DraftingSteps(self.ledger, self.runs, cases, {"report": Nobody()})
-        self.grading = GradingSteps(self.ledger, self.runs, cases, Nobody(), self.rubrics)
+        self.questioning = QuestioningSteps(self.ledger, self.runs)
+        self.drafting, self.grading = self.drafted_by(Nobody()), self.graded_by(Nobody())
+
+    def drafted_by(self, agent: Any, *, max_pending: int = MAX_PENDING) -> DraftingSteps:
+        """The agent's step with this agent."""
+        prices = bootstrap.load_prices(self.settings)
+        return DraftingSteps(
+            self.ledger, self.runs, self.cases, {"report": agent}, prices=prices, max_pending=max_pending
+        )
+
+    def graded_by(self, grader: Any) -> GradingSteps:
+        """The rubric's step with this grader."""
+        prices = bootstrap.load_prices(self.settings)
+        return GradingSteps(self.ledger, self.runs, self.cases, grader, self.rubrics, prices=prices)
 
     def now(self) -> datetime:
         """The clock that the steps have."""

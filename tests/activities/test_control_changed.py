@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.drafting import DraftingSteps
-from activities.grading import GradingSteps
 from activities.interfaces import StepOrder
 from countersign.domain.decision import Ruling
+from countersign.domain.progress import ProgressKind
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.rubric import GraderAnswer
-from countersign.ports import Written
+from countersign.ports import Watching, Written
 from tests.activities.desk import OPERATION, Desk, a_draft, called
 
 pytestmark = pytest.mark.guarantee("G30")
@@ -38,9 +37,12 @@ class Agent:
         self.calls: list[str] = []
         self._between, self._after = between, after
 
-    async def draft(self, *asked: Any, on_progress: Callable[[str], Awaitable[None]], **more: Any) -> Written:
+    async def draft(self, *asked: Any, watching: Watching, **more: Any) -> Written:
         for call in ("model call 1", "query_dataset"):
-            await on_progress(call)
+            if call == "query_dataset":
+                await watching.happened(ProgressKind.TOOL_CALLED, call)
+            else:
+                await watching.calling("a-model")
             self.calls.append(call)
             self._between()
         self._after()
@@ -48,7 +50,7 @@ class Agent:
 
 
 def drafting(desk: Desk, agent: Any) -> Any:
-    return DraftingSteps(desk.ledger, desk.runs, desk.cases, {"report": agent}).draft
+    return desk.drafted_by(agent).draft
 
 
 def test_the_agent_makes_no_further_call(desk: Desk) -> None:
@@ -112,7 +114,7 @@ def test_a_grade_that_arrives_late_is_discarded(desk: Desk) -> None:
             return GraderAnswer(verdict="satisfied", criteria=(), raw="", model="a-grader")
 
     desk.ledger.drafts.save("acme", OPERATION, 1, a_draft(), "a-model", 1, desk.now())
-    changed(desk, GradingSteps(desk.ledger, desk.runs, desk.cases, Slow(), desk.rubrics).grade, desk.step())
+    changed(desk, desk.graded_by(Slow()).grade, desk.step())
     assert desk.records("draft.graded") == []
 
 

@@ -19,7 +19,7 @@ from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.run import ProposalView
 from countersign.domain.state import State
 from tests.activities.desk import Nobody
-from tests.support.installation import Installation
+from tests.support.installation import MAX_PENDING, Installation
 from tests.support.waiting import until_state
 
 
@@ -43,7 +43,7 @@ async def test_a_repeated_proposal_shows_what_the_first_showed(installation: Ins
     step, shown = await waiting_run(installation)
     settings, proposal = installation.settings, installation.proposal("op-1")
     cases, rubrics = bootstrap.cases(settings, installation.ledger), bootstrap.load_rubrics(settings)
-    proposing = ProposingSteps(installation.ledger, runs(installation), cases, rubrics)
+    proposing = ProposingSteps(installation.ledger, runs(installation), cases, rubrics, max_pending=MAX_PENDING)
     later = proposal.proposed_at + timedelta(seconds=30)
     order = ProposeOrder(step=step, approval_version=1, now=later)
     again = installation.step("op-1", step.line).run(proposing.propose, order)
@@ -54,7 +54,14 @@ async def test_a_repeated_proposal_shows_what_the_first_showed(installation: Ins
 async def test_a_version_that_is_there_is_not_drafted_again(installation: Installation) -> None:
     step, _ = await waiting_run(installation)
     cases = bootstrap.cases(installation.settings, installation.ledger)
-    drafting = DraftingSteps(installation.ledger, runs(installation), cases, {"report": Nobody()})
+    drafting = DraftingSteps(
+        installation.ledger,
+        runs(installation),
+        cases,
+        {"report": Nobody()},
+        prices=bootstrap.load_prices(installation.settings),
+        max_pending=MAX_PENDING,
+    )
     order = step.model_copy(update={"line": "after-a-reset"})
     again = await installation.step("op-1", "after-a-reset").run(drafting.draft, order)
     assert again.model == "offline-drafter/1"

@@ -7,7 +7,7 @@ import sys
 import threading
 
 from countersign.agents.models import ModelSettings
-from tests.agents.tables import Sales, reporter, sales_material
+from tests.agents.tables import Sales, finished, reporter, sales_material, unheard
 
 
 def hold() -> None:
@@ -16,17 +16,14 @@ def hold() -> None:
     threading.Event().wait()
 
 
-async def say(words: str) -> None:
-    """Print how far it is."""
-    print(words, flush=True)
-
-
 async def main(model_url: str, checkpoint_url: str, attempt: str, hold_at: str) -> None:
     """Draft; stop for ever inside a query (`query`) or when the draft is there (`end`)."""
     settings = ModelSettings(api_key="k", base_url=model_url, draft_model="test-model")
     drafter = reporter(settings, checkpoint_url)
     sales = Sales(lambda sql: hold() if hold_at == "query" else None)
-    written = await drafter.draft("acme:op-1:run:v1", int(attempt), sales_material(sales), None, (), say)
+    written = finished(
+        await drafter.draft("acme:op-1:run:v1", int(attempt), sales_material(sales), None, (), {}, True, unheard)
+    )
     if hold_at == "end":
         hold()
     print(f"draft: {written.draft['title']}", flush=True)

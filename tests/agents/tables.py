@@ -5,7 +5,7 @@ It stands apart from the real evidence reader because tests of the agent hold a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import duckdb
@@ -15,20 +15,26 @@ from countersign.agents.drafting import DeepAgentDrafter
 from countersign.agents.models import ModelSettings, draft_model
 from countersign.agents.report import REPORT_AGENT
 from countersign.domain.errors import QueryRefused
+from countersign.domain.model_call import CallEnd
+from countersign.domain.progress import ProgressKind
 from countersign.domain.report import ReportRequest
 from countersign.evidence.results import ColumnDescription, DatasetDescription, QueryResult, SingleValue
-from countersign.ports import ReportMaterial
+from countersign.evidence.sensitive import sensitive_columns
+from countersign.evidence.syntax import parsed
+from countersign.ports import ReportMaterial, Waiting, Written
 from tests.support.model_server import Turn
+from tests.support.thread_keys import THREAD_KEYS
 
 ROWS = "('North', 5), ('South', 7), ('North', 9)"
 
 
 class Sales:
-    """Three sales in two regions; `before_query` is called first, with the SQL."""
+    """Three sales in two regions; `before_query` is called first, with the SQL; `secret` columns are sensitive."""
 
-    def __init__(self, before_query: Callable[[str], None] = lambda sql: None) -> None:
+    def __init__(self, before_query: Callable[[str], None] = lambda sql: None, secret: Sequence[str] = ()) -> None:
         self.queries: list[str] = []
         self._before_query = before_query
+        self._secret = secret
 
     def describe(self) -> DatasetDescription:
         """What the table holds."""
@@ -46,7 +52,8 @@ class Sales:
         self.queries.append(sql)
         self._before_query(sql)
         try:
-            cursor = duckdb.execute(f"WITH data(region, amount) AS (VALUES {ROWS}) {sql}")
+            # A connection of its own: an agent's calls run at once, in threads.
+            cursor = duckdb.connect().execute(f"WITH data(region, amount) AS (VALUES {ROWS}) {sql}")
             rows = tuple(tuple(None if each is None else str(each) for each in row) for row in cursor.fetchall())
         except duckdb.Error as error:
             raise QueryRefused(f"query not possible: {str(error).splitlines()[0]}") from None
@@ -58,6 +65,11 @@ class Sales:
         text = self.query(sql).rows[0][0]
         assert text is not None
         return SingleValue(text=text, kind="number" if text.isdigit() else "text", unit=None)
+
+    def sensitive(self, sql: str) -> tuple[str, ...]:
+        """By the same rule as the real reader."""
+        with duckdb.connect() as connection:
+            return sensitive_columns(parsed(connection, sql), self._secret)
 
     def texts(self, *patterns: str) -> tuple[tuple[str, str], ...]:
         """Nothing here looks like an order."""
@@ -83,7 +95,7 @@ def sales_material(dataset: Sales | None = None, **changes: Any) -> ReportMateri
 def reporter(settings: ModelSettings, checkpoint_url: str) -> DeepAgentDrafter[ReportMaterial]:
     """The agent of the report case, with the model that the settings name."""
     model = draft_model(settings, REPORT_AGENT.offline)
-    return DeepAgentDrafter(model, checkpoints_at(checkpoint_url), REPORT_AGENT)
+    return DeepAgentDrafter(model, checkpoints_at(checkpoint_url, THREAD_KEYS), REPORT_AGENT)
 
 
 def good_draft(**changes: Any) -> dict[str, Any]:
@@ -100,5 +112,50 @@ QUERY = Turn(calls=(("query_dataset", {"sql": "SELECT sum(amount) FROM data"}),)
 DELIVER = Turn(calls=(("Draft", good_draft()),))
 
 
-async def unheard(words: str) -> None:
-    """Nobody wants to know how far a draft is."""
+class Heard:
+    """Whoever watches: keeps what it is told, in order, and calls `before` with each, which may raise."""
+
+    def __init__(self, before: Callable[[str], None] = lambda words: None) -> None:
+        self.told: list[str] = []
+        self.ends: list[CallEnd] = []
+        self._before = before
+
+    async def calling(self, model: str) -> int:
+        """A model call, counted from 1."""
+        number = 1 + sum(words.startswith("model call") for words in self.told)
+        self._hear(f"model call {number}")
+        return number
+
+    async def called(self, number: int, end: CallEnd) -> None:
+        """How it ended."""
+        assert number == len(self.ends) + 1
+        self._hear("model answer")
+        self.ends.append(end)
+
+    async def happened(self, kind: ProgressKind, name: str = "", detail: str = "") -> None:
+        """A tool call."""
+        self._hear(f"{kind}{detail} {name}")
+
+    def calls(self) -> list[str]:
+        """What was called, models and tools."""
+        return [words for words in self.told if "call" in words]
+
+    def _hear(self, words: str) -> None:
+        self._before(words)
+        self.told.append(words)
+
+
+class _Unheard(Heard):
+    """Nobody wants to know; many drafts at once share it."""
+
+    async def called(self, number: int, end: CallEnd) -> None:
+        """Not kept."""
+
+
+unheard = _Unheard()
+
+
+def finished(result: Written | Waiting) -> Written:
+    """What was written; nobody had to be asked."""
+    assert isinstance(result, Written)
+    return result

@@ -15,6 +15,7 @@ from countersign.domain.errors import ConfigurationRefused
 from tests.agents.tables import DELIVER, DESCRIBE, QUERY
 from tests.support.model_server import by_conversation, running_model_server
 from tests.support.processes import Processes
+from tests.support.thread_keys import THREAD_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +35,7 @@ def test_with_a_key_each_task_has_the_model_that_the_settings_name() -> None:
 @pytest.mark.parametrize("url", ["", "checkpoints.sqlite", "mysql://host/name", "sqlite://relative"])
 def test_a_checkpoint_store_of_another_kind_is_refused_with_what_is_allowed(url: str) -> None:
     with pytest.raises(ConfigurationRefused, match="sqlite:///FILE or postgresql://HOST/NAME"):
-        checkpoints_at(url)
+        checkpoints_at(url, THREAD_KEYS)
 
 
 @pytest.mark.guarantee("G39")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from countersign.agents.drafting import MAX_MODEL_CALLS, DeepAgentDrafter
 from countersign.agents.failures import DraftingFailed, ModelRefused, ModelUnavailable
 from countersign.agents.models import ModelSettings
 from countersign.domain.draft import DraftObject
-from countersign.domain.errors import CountersignError, Unavailable
+from countersign.domain.errors import BudgetExceeded, ControlChanged, CountersignError, Unavailable
 from countersign.ports import ReportMaterial, Written
 from tests.agents.tables import (
     DELIVER,
     DESCRIBE,
     QUERY,
+    Heard,
     Sales,
     good_draft,
     reporter,
@@ -45,10 +47,12 @@ async def written(
 ) -> Written:
     """One draft of version one, first attempt, unless `more` says otherwise."""
     heard = more.get("heard", unheard)
-    return await agent.draft(
+    result = await agent.draft(
         more.get("thread", "acme:op-1:run:v1"), more.get("attempt", 1), sales_material(dataset), earlier,
-        more.get("feedback", ()), heard,
+        more.get("feedback", ()), {}, True, heard,
     )  # fmt: skip
+    assert isinstance(result, Written)
+    return result
 
 
 def told(server: ModelServer, call: int) -> str:
@@ -58,25 +62,22 @@ def told(server: ModelServer, call: int) -> str:
 
 async def test_a_draft_is_written_from_what_the_tools_answered(checkpoint_url: str) -> None:
     with running_model_server([DESCRIBE, QUERY, DELIVER]) as server:
-        sales, progress = Sales(), list[str]()
-
-        async def heard(words: str) -> None:
-            progress.append(words)
-
+        sales, heard = Sales(), Heard()
         result = await written(drafter(server, checkpoint_url), sales, heard=heard)
 
     assert result == Written(draft=good_draft(), model="test-model")
     assert sales.queries == ["SELECT sum(amount) FROM data"]
     assert '\\"21\\"' in told(server, 2)
-    assert progress == ["model call 1", "describe_dataset", "model call 2", "query_dataset", "model call 3"]
+    tools = ("tool_called describe_dataset", "tool_called query_dataset")
+    assert heard.calls() == ["model call 1", tools[0], "model call 2", tools[1], "model call 3"]
 
 
 @pytest.mark.guarantee("G39")
-async def test_a_model_is_offered_our_two_tools_and_the_draft_and_nothing_else(checkpoint_url: str) -> None:
+async def test_a_model_is_offered_our_tools_and_the_draft_and_nothing_else(checkpoint_url: str) -> None:
     with running_model_server([DESCRIBE, QUERY, DELIVER]) as server:
         await written(drafter(server, checkpoint_url))
 
-    assert [server.tools(call) for call in range(3)] == [{"describe_dataset", "query_dataset", "Draft"}] * 3
+    assert [server.tools(call) for call in range(3)] == [{"describe_dataset", "query_dataset", "ask_user", "Draft"}] * 3
 
 
 @pytest.mark.guarantee("G39")
@@ -223,3 +224,55 @@ async def test_a_checkpoint_file_that_cannot_be_used_is_said_plainly(tmp_path: P
         agent = drafter(server, f"sqlite:///{tmp_path / 'missing' / 'checkpoints.sqlite'}")
         with pytest.raises(Unavailable, match=r"checkpoint file .* cannot be used"):
             await written(agent)
+
+
+@pytest.mark.parametrize(
+    ("first", "error", "answered", "tokens"),
+    [
+        (DESCRIBE, "", "test-model", (10, 5)),
+        (Turn(calls=DESCRIBE.calls, usage=False), "", "test-model", (None, None)),
+        (Turn(status=500), "UNAVAILABLE", "", (None, None)),
+        (Turn(raw="<html>gateway</html>"), "UNAVAILABLE", "", (None, None)),
+        (Turn(status=401, error="invalid_api_key"), "MODEL_REFUSED", "", (None, None)),
+        (Turn(refusal="I cannot help with that."), "MODEL_REFUSED", "test-model", (10, 5)),
+    ],
+    ids=["answer", "no usage", "500", "malformed", "key", "refusal"],
+)
+async def test_every_model_call_is_told_with_what_is_known_of_it(
+    checkpoint_url: str, first: Turn, error: str, answered: str, tokens: tuple[int | None, int | None]
+) -> None:
+    heard = Heard()
+    with running_model_server([first, DELIVER]) as server, suppress(CountersignError):
+        await written(drafter(server, checkpoint_url), heard=heard)
+
+    end = heard.ends[0]
+    assert (end.error, end.answered, (end.input_tokens, end.output_tokens)) == (error, answered, tokens)
+    assert 0 <= end.milliseconds < 30_000
+    assert len(heard.ends) == server.calls
+
+
+@pytest.mark.parametrize(
+    "raised", [BudgetExceeded("no more"), ControlChanged("lea is in control"), RuntimeError("odd")]
+)
+@pytest.mark.parametrize("words", ["model call 1", "model answer", "tool_called describe_dataset"])
+async def test_what_whoever_watches_raises_ends_the_draft_as_it_is(
+    checkpoint_url: str, raised: Exception, words: str
+) -> None:
+    def stop(told: str) -> None:
+        if told == words:
+            raise raised
+
+    with running_model_server([DESCRIBE, DELIVER]) as server, pytest.raises(type(raised)) as out:
+        await written(drafter(server, checkpoint_url), heard=Heard(stop))
+
+    assert out.value is raised
+    assert server.calls == (0 if words == "model call 1" else 1)
+
+
+@pytest.mark.guarantee("G46")
+async def test_a_tool_that_the_model_made_up_is_told_to_nobody(checkpoint_url: str) -> None:
+    heard = Heard()
+    with running_model_server([Turn(calls=(("pay_4111111111111111", {}),)), DELIVER]) as server:
+        await written(drafter(server, checkpoint_url), heard=heard)
+
+    assert not any("4111" in words for words in heard.told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from countersign.agents.failures import ModelUnavailable
 from countersign.agents.grading import MAX_PARTS, PART_CHARACTERS, RubricGrader, split
 from countersign.agents.models import ModelSettings, grade_model
 from countersign.cases.report.case import task_of
+from countersign.domain.errors import BudgetExceeded, ControlChanged
 from countersign.domain.rubric import GraderAnswer, Rubric, Verdict, gate
-from tests.agents.tables import sales_request
+from countersign.ports import Watching
+from tests.agents.tables import Heard, sales_request, unheard
 from tests.support.model_server import ModelServer, Turn, running_model_server
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
@@ -31,6 +34,7 @@ RUBRIC = Rubric.model_validate(
         ],
     }
 )
+
 PASSED = [{"name": "limitation", "passed": True}, {"name": "clear-conclusion", "passed": True}]
 FAILED = {"name": "limitation", "passed": False, "gap": "says nothing of its limits"}
 DOCUMENT = "# Sales\n\nSales rose.\n"
@@ -41,9 +45,11 @@ def answer(result: str, criteria: list[dict[str, Any]], explanation: str = "Beca
     return Turn(calls=(("GraderResponse", arguments),))
 
 
-async def graded(server: ModelServer, document: str = DOCUMENT, model: str = "test-model") -> GraderAnswer:
+async def graded(
+    server: ModelServer, document: str = DOCUMENT, model: str = "test-model", heard: Watching = unheard
+) -> GraderAnswer:
     settings = ModelSettings(api_key="k", base_url=server.url, grade_model=model)
-    return await RubricGrader(grade_model(settings, {})).grade(document, RUBRIC, task_of(sales_request()))
+    return await RubricGrader(grade_model(settings, {})).grade(document, RUBRIC, task_of(sales_request()), heard)
 
 
 async def test_a_complete_pass_is_one_model_call_and_opens_the_gate() -> None:
@@ -228,3 +234,44 @@ def test_the_shipped_rubric_is_one() -> None:
     text = (POLICIES / "report-rubric.yaml").read_text(encoding="utf-8")
 
     assert len(Rubric.model_validate(yaml.safe_load(text)).criteria) == 5
+
+
+@pytest.mark.parametrize(
+    ("turn", "error", "tokens"),
+    [
+        (answer("satisfied", PASSED), "", (10, 5)),
+        (answer("satisfied", [FAILED, PASSED[1]]), "", (10, 5)),
+        (Turn(text="", usage=False), "", (None, None)),
+        (Turn(status=503), "UNAVAILABLE", (None, None)),
+        (Turn(status=404, error="model_not_found"), "MODEL_REFUSED", (None, None)),
+    ],
+    ids=["answer", "contradicting itself", "empty", "503", "no such model"],
+)
+async def test_the_graders_call_is_told_once_with_what_is_known_of_it(
+    turn: Turn, error: str, tokens: tuple[int | None, int | None]
+) -> None:
+    heard = Heard()
+    with running_model_server([turn]) as server, suppress(ModelUnavailable):
+        await graded(server, heard=heard)
+
+    (end,) = heard.ends
+    assert (end.error, (end.input_tokens, end.output_tokens)) == (error, tokens)
+    assert heard.told == ["model call 1", "model answer"]
+
+
+@pytest.mark.guarantee("G40")
+@pytest.mark.parametrize(
+    "raised", [BudgetExceeded("no more"), ControlChanged("lea is in control"), RuntimeError("odd")]
+)
+@pytest.mark.parametrize(("words", "calls"), [("model call 1", 0), ("model answer", 1)])
+async def test_what_whoever_watches_raises_is_no_verdict_and_comes_out_as_it_is(
+    raised: Exception, words: str, calls: int
+) -> None:
+    def stop(told: str) -> None:
+        if told == words:
+            raise raised
+
+    with running_model_server([answer("satisfied", PASSED)] * 2) as server, pytest.raises(type(raised)) as out:
+        await graded(server, heard=Heard(stop))
+
+    assert (out.value is raised, server.calls) == (True, calls)

@@ -18,12 +18,13 @@ from countersign.agents.report import REPORT_AGENT
 from countersign.cases.case import read_draft
 from countersign.cases.report.case import task_of
 from countersign.cases.report.checks import check_draft
+from countersign.cases.report.claims import Reading
 from countersign.cases.report.rendering import render_report
 from countersign.domain.figures import find_numbers
 from countersign.domain.report import Draft, ReportRequest
 from countersign.domain.rubric import Verdict, gate
 from countersign.evidence.dataset import Dataset
-from countersign.ports import ReportMaterial
+from countersign.ports import ReportMaterial, Written
 from tests.agents.odd_tables import ODD_TABLES, PLAIN
 from tests.agents.tables import reporter, unheard
 from tests.agents.test_offline_grader import SHIPPED
@@ -84,9 +85,15 @@ async def drafted(
     request, dataset = opened
     before = None if earlier is None else earlier.model_dump(mode="json")
     thread = f"{request.model_dump_json(by_alias=True)}:{feedback}"
-    written = await agent.draft(thread, 1, ReportMaterial(request, dataset), before, feedback, unheard)
+    written = await agent.draft(thread, 1, ReportMaterial(request, dataset), before, feedback, {}, True, unheard)
+    assert isinstance(written, Written)
     assert written.model == "offline-drafter/1"
     return read_draft(Draft, written.draft)
+
+
+def reading(dataset: Dataset) -> Reading:
+    """How the checks read it."""
+    return Reading(dataset.single_value, dataset.sensitive)
 
 
 def sentences(draft: Draft) -> str:
@@ -108,8 +115,8 @@ async def test_a_report_about_any_dataset_passes_the_checks_and_the_offline_grad
 
     draft = await drafted(agent, (request, dataset))
 
-    assert [each.sentence() for each in check_draft(draft, request, dataset.single_value)] == []
-    grade = gate(SHIPPED, await grader.grade(render_report(draft, request), SHIPPED, task_of(request)))
+    assert [each.sentence() for each in check_draft(draft, request, reading(dataset))] == []
+    grade = gate(SHIPPED, await grader.grade(render_report(draft, request), SHIPPED, task_of(request), unheard))
     assert (grade.verdict, grade.feedback) == (Verdict.SATISFIED, ())
 
 
@@ -189,7 +196,7 @@ async def test_the_requests_title_and_period_are_used(agent: Reporter, tables: T
     draft = await drafted(agent, (request, dataset))
 
     assert (draft.title, draft.period) == ("Sales of Q3 2026", "July to September 2026")
-    assert check_draft(draft, request, dataset.single_value) == ()
+    assert check_draft(draft, request, reading(dataset)) == ()
 
 
 @pytest.mark.parametrize(
@@ -209,7 +216,7 @@ async def test_what_was_complained_of_is_left_out_of_the_next_version(
     assert "The total of" in first.body
     assert "The total of" not in second.body
     assert total not in {claim.id for claim in second.claims}
-    assert check_draft(second, request, dataset.single_value) == ()
+    assert check_draft(second, request, reading(dataset)) == ()
 
 
 async def test_when_everything_was_complained_of_a_report_is_still_written(agent: Reporter, tables: Tables) -> None:
@@ -219,7 +226,7 @@ async def test_when_everything_was_complained_of_a_report_is_still_written(agent
     second = await drafted(agent, (request, dataset), first, tuple(f"claims.{claim.id}: bad" for claim in first.claims))
 
     assert [claim.query for claim in second.claims] == ["SELECT count(*) FROM data"]
-    assert check_draft(second, request, dataset.single_value) == ()
+    assert check_draft(second, request, reading(dataset)) == ()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -230,3 +237,13 @@ def test_no_sentence_holds_a_number_of_its_own(language: Any) -> None:
 def test_both_languages_say_the_same_things() -> None:
     assert EN.keys() == ZH.keys()
     assert json.dumps(EN) != json.dumps(ZH)
+
+
+async def test_rules_never_ask_for_leave_to_read_what_is_sensitive(agent: Reporter, tables: Tables) -> None:
+    columns = {"pay": {"type": "number", "currency": "EUR", "sensitive": True}}
+    request, dataset = tables.open("team,pay\nA,4100\nA,\nB,5200\n", columns)
+
+    draft = await drafted(agent, (request, dataset))
+
+    assert [claim.query for claim in draft.claims if dataset.sensitive(claim.query)] == []
+    assert check_draft(draft, request, reading(dataset)) == ()

@@ -21,7 +21,7 @@ from countersign.cases.report.rendering import render_report
 from countersign.domain.errors import ConfigurationRefused
 from countersign.domain.report import Draft, ReportRequest
 from countersign.domain.rubric import Criterion, Grade, Rubric, Verdict, gate
-from tests.agents.tables import good_draft, sales_request
+from tests.agents.tables import good_draft, sales_request, unheard
 
 POLICY = Path(__file__).resolve().parents[2] / "policies" / "report-rubric.yaml"
 SHIPPED = Rubric.model_validate(yaml.safe_load(POLICY.read_text(encoding="utf-8")))
@@ -37,7 +37,7 @@ def document(request: ReportRequest, **changes: Any) -> str:
 
 
 async def graded(grader: RubricGrader, text: str, request: ReportRequest, rubric: Rubric = SHIPPED) -> Grade:
-    return gate(rubric, await grader.grade(text, rubric, task_of(request)))
+    return gate(rubric, await grader.grade(text, rubric, task_of(request), unheard))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -21,10 +21,11 @@ from countersign.cases.refund.rendering import graded_text
 from countersign.domain.figures import find_numbers
 from countersign.domain.refund import OrderFacts, RefundDraft, RefundRequest
 from countersign.domain.rubric import Grade, Rubric, Verdict, gate
-from countersign.ports import RefundMaterial
+from countersign.ports import RefundMaterial, Written
 from countersign.strict_yaml import load
 from tests.agents.tables import unheard
 from tests.refund.sample import draft, facts, payment, request
+from tests.support.thread_keys import THREAD_KEYS
 
 SHIPPED = load(Path(__file__).resolve().parents[2] / "policies" / "refund-rubric.yaml", Rubric)
 ORDERS: dict[str, tuple[OrderFacts, str]] = {
@@ -50,7 +51,7 @@ NOTHING: dict[str, OrderFacts] = {
 def agent(tmp_path_factory: pytest.TempPathFactory) -> DeepAgentDrafter[RefundMaterial]:
     path = tmp_path_factory.mktemp("offline") / "checkpoints.sqlite"
     model = draft_model(ModelSettings(), REFUND_AGENT.offline)
-    return DeepAgentDrafter(model, checkpoints_at(f"sqlite:///{path}"), REFUND_AGENT)
+    return DeepAgentDrafter(model, checkpoints_at(f"sqlite:///{path}", THREAD_KEYS), REFUND_AGENT)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,8 @@ def grader() -> RubricGrader:
 
 async def drafted(agent: DeepAgentDrafter[RefundMaterial], asked: RefundRequest, known: OrderFacts) -> RefundDraft:
     thread = f"{asked.model_dump_json()}{known.model_dump_json()}"
-    written = await agent.draft(thread, 1, RefundMaterial(asked, known), None, (), unheard)
+    written = await agent.draft(thread, 1, RefundMaterial(asked, known), None, (), {}, True, unheard)
+    assert isinstance(written, Written)
     assert written.model == "offline-refund-drafter/1"
     return read_draft(RefundDraft, written.draft)
 
@@ -74,7 +76,7 @@ def task(asked: RefundRequest) -> dict[str, JsonValue]:
 
 
 async def graded(grader: RubricGrader, text: str, asked: RefundRequest) -> Grade:
-    return gate(SHIPPED, await grader.grade(text, SHIPPED, task(asked)))
+    return gate(SHIPPED, await grader.grade(text, SHIPPED, task(asked), unheard))
 
 
 @pytest.mark.parametrize("channel", ["mail", ""])

@@ -9,13 +9,17 @@ from pathlib import Path
 import pytest
 
 from countersign.agents.checkpoints import checkpoints_at
+from countersign.agents.drafting import DeepAgentDrafter
 from countersign.agents.failures import AttemptSuperseded
 from countersign.agents.models import ModelSettings
 from countersign.domain.report import Draft
+from countersign.ports import ReportMaterial
+from tests.agents.paused import Rows
 from tests.agents.tables import (
     DELIVER,
     DESCRIBE,
     QUERY,
+    finished,
     good_draft,
     reporter,
     sales_material,
@@ -23,6 +27,7 @@ from tests.agents.tables import (
 )
 from tests.support.model_server import ModelServer, Turn, by_conversation, running_model_server
 from tests.support.processes import Processes, RunningProcess
+from tests.support.thread_keys import THREAD_KEYS
 
 THREAD = "acme:op-1:run:v1"
 
@@ -33,6 +38,12 @@ def attempt_in_a_process(
     module = ["-m", "tests.agents.drafting_process"]
     arguments = [sys.executable, *module, server.url, checkpoint_url, str(attempt), hold_at]
     return processes.start(arguments, cwd=Path(__file__).resolve().parents[2])
+
+
+async def title(agent: DeepAgentDrafter[ReportMaterial], attempt: int, thread: str = THREAD) -> str:
+    """Draft, or go on with it; the draft's title."""
+    written = finished(await agent.draft(thread, attempt, sales_material(), None, (), {}, True, unheard))
+    return str(written.draft["title"])
 
 
 @pytest.fixture
@@ -52,6 +63,8 @@ def test_killed_during_a_model_call_only_that_call_is_made_again(
         second.wait_for_line("draft: Sales")
 
     assert server.calls == 3 + 1
+    kept = Rows(checkpoint_file).contents()
+    assert [text for text in ("Where do we sell", "sum(amount)", "The total is") if text.encode() in kept] == []
 
 
 def test_killed_when_the_draft_was_there_it_is_still_there(processes: Processes, checkpoint_file: str) -> None:
@@ -81,27 +94,23 @@ async def test_a_stale_attempt_that_is_still_running_writes_nothing(ledger_url: 
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
         agent = reporter(settings, ledger_url)
 
-        async def attempt(number: int) -> str:
-            written = await agent.draft(THREAD, number, sales_material(), None, (), unheard)
-            return str(written.draft["title"])
-
-        stale = asyncio.create_task(attempt(1))
+        stale = asyncio.create_task(title(agent, 1))
         await asyncio.to_thread(server.wait_for_calls, 2)
-        assert await attempt(2) == "Sales"
+        assert await title(agent, 2) == "Sales"
         server.release()
         with pytest.raises(AttemptSuperseded, match="newer attempt"):
             await stale
 
-        assert await attempt(3) == "Sales"
+        assert await title(agent, 3) == "Sales"
         with pytest.raises(AttemptSuperseded):
-            await attempt(2)
+            await title(agent, 2)
     assert server.calls == 3
 
 
 async def test_a_write_of_a_stale_attempt_is_refused_whoever_made_the_newer_one(ledger_url: str) -> None:
     """Two stores stand for two worker processes: what fences is the database, not the process."""
-    async with checkpoints_at(ledger_url).open(THREAD, 1, Draft) as stale:
-        async with checkpoints_at(ledger_url).open(THREAD, 2, Draft):
+    async with checkpoints_at(ledger_url, THREAD_KEYS).open(THREAD, 1, Draft) as stale:
+        async with checkpoints_at(ledger_url, THREAD_KEYS).open(THREAD, 2, Draft):
             pass
         config = {"configurable": {"thread_id": THREAD, "checkpoint_ns": "", "checkpoint_id": "1"}}
         with pytest.raises(AttemptSuperseded):
@@ -113,14 +122,13 @@ async def test_a_cancelled_draft_goes_on_where_it_was(ledger_url: str) -> None:
     with running_model_server(by_conversation([DESCRIBE, QUERY, DELIVER], held_request=3)) as server:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
         agent = reporter(settings, ledger_url)
-        first = asyncio.create_task(agent.draft(THREAD, 1, sales_material(), None, (), unheard))
+        first = asyncio.create_task(title(agent, 1))
         await asyncio.to_thread(server.wait_for_calls, 3)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        written = await agent.draft(THREAD, 2, sales_material(), None, (), unheard)
+        assert await title(agent, 2) == "Sales"
 
-    assert written.draft["title"] == "Sales"
     assert server.calls == 3 + 1
 
 
@@ -129,7 +137,7 @@ async def test_threads_are_fenced_each_for_itself(ledger_url: str) -> None:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
         agent = reporter(settings, ledger_url)
         for thread, number in (("acme:op-1:run:v1", 5), ("acme:op-1:run:v2", 1)):
-            await agent.draft(thread, number, sales_material(), None, (), unheard)
+            assert await title(agent, number, thread) == "Sales"
 
     assert server.calls == 2
 
@@ -138,8 +146,7 @@ async def test_many_drafts_at_once_share_one_agent_and_one_store(ledger_url: str
     with running_model_server([DELIVER] * 12) as server:
         settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model")
         agent = reporter(settings, ledger_url)
-        drafts = [agent.draft(f"acme:op-{at}:run:v1", 1, sales_material(), None, (), unheard) for at in range(12)]
-        results = await asyncio.gather(*drafts)
+        results = await asyncio.gather(*(title(agent, 1, f"acme:op-{at}:run:v1") for at in range(12)))
 
-    assert [each.draft["title"] for each in results] == ["Sales"] * 12
+    assert results == ["Sales"] * 12
     assert server.calls == 12

@@ -14,11 +14,13 @@ from countersign.agents.models import ModelSettings, draft_model
 from countersign.agents.refund import REFUND_AGENT
 from countersign.domain.draft import DraftObject
 from countersign.domain.errors import Unavailable
+from countersign.domain.question import Answer, AnsweredCall
 from countersign.domain.refund import RefundRequest
-from countersign.ports import RefundMaterial, Written
-from tests.agents.tables import unheard
+from countersign.ports import RefundMaterial, Waiting, Written
+from tests.agents.tables import finished, unheard
 from tests.refund.sample import draft, facts, request
 from tests.support.model_server import ModelServer, Turn, running_model_server
+from tests.support.thread_keys import THREAD_KEYS
 
 READ = Turn(calls=(("get_order", {}), ("get_payments", {})))
 GOOD = draft().model_dump(mode="json")
@@ -33,7 +35,7 @@ def checkpoint_url(tmp_path: Path) -> str:
 def drafter(server: ModelServer, checkpoint_url: str) -> DeepAgentDrafter[RefundMaterial]:
     settings = ModelSettings(api_key="k", base_url=server.url, draft_model="test-model", timeout_seconds=30.0)
     model = draft_model(settings, REFUND_AGENT.offline)
-    return DeepAgentDrafter(model, checkpoints_at(checkpoint_url), REFUND_AGENT)
+    return DeepAgentDrafter(model, checkpoints_at(checkpoint_url, THREAD_KEYS), REFUND_AGENT)
 
 
 async def written(
@@ -41,7 +43,9 @@ async def written(
     earlier: DraftObject | None = None, feedback: tuple[str, ...] = (),
 ) -> Written:  # fmt: skip
     material = RefundMaterial(asked or request(), facts())
-    return await agent.draft("acme:refund-1:run:v1", attempt, material, earlier, feedback, unheard)
+    result = await agent.draft("acme:refund-1:run:v1", attempt, material, earlier, feedback, {}, True, unheard)
+    assert isinstance(result, Written)
+    return result
 
 
 def told(server: ModelServer, call: int) -> list[Any]:
@@ -67,7 +71,7 @@ async def test_a_model_can_read_and_propose_and_nothing_else(checkpoint_url: str
     with running_model_server([attempt, READ, DELIVER]) as server:
         await written(drafter(server, checkpoint_url))
 
-    assert [server.tools(call) for call in range(3)] == [{"get_order", "get_payments", "RefundDraft"}] * 3
+    assert [server.tools(call) for call in range(3)] == [{"get_order", "get_payments", "ask_user", "RefundDraft"}] * 3
     assert "refund_payment is not a valid tool" in told(server, 1)[-1]
 
 
@@ -124,3 +128,22 @@ async def test_what_was_read_and_drafted_outlives_an_attempt(checkpoint_url: str
 
     assert (second, third) == (Written(draft=GOOD, model="test-model"),) * 2
     assert server.calls == 3
+
+
+async def test_what_only_people_know_is_asked_of_them_and_the_refund_goes_on_with_their_words(
+    checkpoint_url: str,
+) -> None:
+    ask = Turn(calls=(("ask_user", {"question": "Did the customer call?"}),))
+    with running_model_server([READ, ask, DELIVER]) as server:
+        agent = drafter(server, checkpoint_url)
+        material = RefundMaterial(request(), facts())
+        nothing: tuple[DraftObject | None, tuple[str, ...]] = (None, ())
+        waiting = await agent.draft("acme:refund-1:run:v1", 1, material, *nothing, {}, True, unheard)
+        assert isinstance(waiting, Waiting)
+        (call,) = waiting.calls
+        given = {call.id: AnsweredCall(call, Answer(call=call.id, decision="respond", message="She did."))}
+        result = finished(await agent.draft("acme:refund-1:run:v1", 2, material, *nothing, given, True, unheard))
+
+    assert (call.tool, call.args, call.decisions) == ("ask_user", {"question": "Did the customer call?"}, ("respond",))
+    assert (json.loads(told(server, 2)[-1]), server.calls) == ("She did.", 3)
+    assert result == Written(draft=GOOD, model="test-model")

@@ -58,6 +58,7 @@ from countersign.signing.statements import sign_request
 from countersign.signing.unsigned import UNSIGNED, unsigned_fields
 from tests.authority.people import ROLES, administration, standing
 from tests.authority.work import DATA, ENVIRONMENT, NAME, SIDE_EFFECTS, ReportOrRefund
+from tests.support.installation import MAX_PENDING
 
 INSTALLATION = "house"
 START = datetime(2025, 11, 30, 9, 0, tzinfo=UTC)
@@ -119,7 +120,7 @@ class Tenant:
         self.house, self.ledger, self.name, self.unsigned = house, house.ledger, name, unsigned
         self.now = START
         runs = Runs(self.ledger, lambda: self.now)
-        self.proposing = ProposingSteps(self.ledger, runs, house.cases, rubrics={})
+        self.proposing = ProposingSteps(self.ledger, runs, house.cases, rubrics={}, max_pending=MAX_PENDING)
         self.deciding = DecidingSteps(self.ledger, runs, INSTALLATION, house.cases, unsigned=unsigned)
         self.run = 1
         self.changes = 0

@@ -37,6 +37,8 @@ MESSAGES = {
     State.EXPIRED: State.CANCELLED,
 }
 """What comes of the customer's message, by what came of the refund."""
+UNCONFIRMED = State.WAITING_RETRY
+"""Where a message stays while people alone say that there was a refund."""
 DECIDERS: dict[Course, tuple[str, ...]] = {
     "by_vote": ("finn",),
     "by_votes": ("finn", "flora"),
@@ -66,19 +68,23 @@ class Played:
     """Which parts ended without being killed, with their last words; empty if none did."""
 
     @property
-    def allowed(self) -> int:
-        """How many refunds the course allows, and as many messages."""
-        return 1 if self.scenario.course in GRANTED else 0
+    def allowed(self) -> Effects:
+        """What the course allows; what only people say of a refund is not told to a customer."""
+        granted = int(self.scenario.course in GRANTED)
+        return Effects(granted, 0 if self.scenario.fault == FORGETS else granted)
 
     @property
     def is_double(self) -> bool:
         """Whether more happened outside than was approved, or was tried under another key."""
-        return max(self.effects) > self.allowed or self.keys > 2 * self.allowed
+        more = any(effect > allowed for effect, allowed in zip(self.effects, self.allowed, strict=True))
+        return more or self.keys > 2 * self.allowed.refunds
 
     @property
     def is_lost(self) -> bool:
         """Whether the run did not come to the end that is the truth, or what was approved never happened."""
-        return self.end != ENDS[self.scenario.course] or min(self.effects) < self.allowed
+        return self.end != ENDS[self.scenario.course] or any(
+            effect < allowed for effect, allowed in zip(self.effects, self.allowed, strict=True)
+        )
 
     @property
     def line(self) -> str:
@@ -204,14 +210,10 @@ class _Round:
         result = await persistently(lambda: run.result(rpc_timeout=CALL_LIMIT))
         if result.state != self.recorded:
             return f"{result.state}, which the ledger has as {self.recorded}"
-        told = await self._told()
-        return result.state if told == MESSAGES.get(result.state) else f"{result.state}, its message {told}"
-
-    async def _told(self) -> State:
-        """Where the customer's message stands once nothing more can come of it."""
-        while not self.message.terminal:
+        wanted = UNCONFIRMED if scenario.fault == FORGETS else MESSAGES.get(result.state)
+        while not (self.message.terminal or self.message == wanted):
             await asyncio.sleep(PAUSE_SECONDS)
-        return self.message
+        return result.state if self.message == wanted else f"{result.state}, its message {self.message}"
 
     async def _waiting(self, run: Handle) -> State:
         """Where a run that nobody decides about stands once it waits."""

@@ -97,6 +97,7 @@ def pair_of_workers(environment: dict[str, str]) -> Iterator[subprocess.Popen[by
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 0)])
+@pytest.mark.long
 async def test_the_parent_gone_nothing_is_left_running_and_a_new_one_finishes(
     sqlite_installation: Installation, number: signal.Signals, code: int
 ) -> None:

@@ -17,6 +17,7 @@ import temporalio.client
 import temporalio.worker
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.runtime import Runtime
 
 from countersign import worker_process
 from countersign.temporal_client import connect
@@ -48,9 +49,9 @@ class StopsAtPoints(temporalio.client.Interceptor, temporalio.worker.Interceptor
         """See `temporalio.worker.Interceptor`."""
         return _ShortTimes
 
-    async def connected(self) -> Client:
+    async def connected(self, runtime: Runtime | None) -> Client:
         """A client as `connect` makes it, with this around it."""
-        config = (await connect()).config()
+        config = (await connect(runtime)).config()
         config["interceptors"] = [*config["interceptors"], self]
         return Client(**config)
 

@@ -157,7 +157,7 @@ class Desk:
             live=None if live is None else live.encode(),
         )  # fmt: skip
         view = self.ledger.documents.put(TENANT, reviewers_view(made, submission))
-        self.ledger.approvals.open(made, RUN, view, now())
+        self.ledger.approvals.open(made, RUN, view, now(), room=1_000)
 
     def ask_change(self, operation: str, change: DirectoryChange) -> Proposal:
         """Put a change of authority before the administrators, as the administration case makes it."""

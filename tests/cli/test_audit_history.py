@@ -193,6 +193,7 @@ async def sent_and_reset() -> None:
 
 
 @pytest.mark.guarantee("G47")
+@pytest.mark.long
 def test_real_runs_agree_with_their_audit_and_a_ledger_without_one_record_does_not(
     cli: CommandLine, tmp_path: Path
 ) -> None:

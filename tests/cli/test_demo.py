@@ -44,6 +44,7 @@ def left_running(home: dict[str, str]) -> list[str]:
     return found
 
 
+@pytest.mark.long  # .ci/run plays the same demo
 @pytest.mark.timeout(120)
 def test_the_demo_publishes_what_was_approved_and_verifies_it(home: dict[str, str]) -> None:
     shown = starter(home, "demo", answer="y\n")

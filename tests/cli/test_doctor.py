@@ -268,6 +268,44 @@ def test_a_file_that_was_changed_in_the_first_set_up_is_put_in_force_by_the_same
     assert [rule["need"]["approvals"] for rule in shown[0]["content"]["rules"] if rule["need"]] == [2]
 
 
+def with_policies(cli: CommandLine, folder: Path, name: str, before: str, after: str) -> Path:
+    """A folder of policies of its own, with one text of one file changed."""
+    if not folder.exists():
+        shutil.copytree(ROOT / "policies", folder)
+    file = folder / name
+    assert before in file.read_text()
+    file.write_text(file.read_text().replace(before, after))
+    cli.monkeypatch.setenv("COUNTERSIGN_POLICIES", str(folder))
+    return folder
+
+
+def test_a_role_that_answers_the_agent_and_that_nobody_has_is_a_problem(bare: CommandLine, tmp_path: Path) -> None:
+    with_policies(
+        bare, tmp_path / "policies", "report.yaml", "  role: lead\n  requester", "  role: counsel\n  requester"
+    )
+    enrolled(bare)
+
+    found = problems(bare("doctor", "--json"))["persons of acme"]
+
+    assert found.startswith("nobody holds role counsel, which needs 1; add persons with: ")
+
+
+def test_a_budget_in_a_currency_without_prices_is_a_problem(bare: CommandLine, tmp_path: Path) -> None:
+    limit, money = "run: {calls: 60, time: 1h}", "run: {calls: 60, time: 1h, money: 5.00 USD}"
+    folder = with_policies(bare, tmp_path / "policies", "report.yaml", limit, money)
+    with_policies(bare, folder, "report.yaml", "  BUDGET_EXCEEDED: {role: lead, severity: low, within: 72h}\n", "")
+    enrolled(bare)
+    priced = next(one for one in bare("doctor", "--json").json() if one["name"] == "policies of acme")
+    with_policies(bare, folder, "report.yaml", money, limit)
+    with_policies(bare, folder, "prices.yaml", "currency: USD", "currency: EUR")
+
+    found = problems(bare("doctor", "--json"))["policies of acme"]
+
+    assert priced["ok"]
+    assert "note: policy report names nobody for BUDGET_EXCEEDED, so a run out of budget fails" in priced["detail"]
+    assert "policy report has a budget of 5.00 USD, and prices.yaml is in EUR, so it is never used up" in found
+
+
 def test_keys_that_lack_are_all_named(bare: CommandLine) -> None:
     bare.done("directory", "apply", ROOT / "policies" / "directory.yaml", "--yes")
 

@@ -57,6 +57,7 @@ def test_a_withdrawn_run_ends_with_a_code_of_its_own(cli: CommandLine) -> None:
 
 @pytest.mark.guarantee("G04")
 @pytest.mark.timeout(240)
+@pytest.mark.long
 def test_a_trial_without_signatures_is_marked_from_beginning_to_end(
     bare: CommandLine, processes: Processes, tmp_path: Path
 ) -> None:

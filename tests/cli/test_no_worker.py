@@ -24,6 +24,7 @@ def working(processes: Processes, env: dict[str, str], *role: str) -> RunningPro
 
 @pytest.mark.guarantee("G17")
 @pytest.mark.timeout(180)
+@pytest.mark.long
 def test_it_is_sent_as_a_signal_and_counts_once(bare: CommandLine, processes: Processes) -> None:
     with running_dev_server() as address:
         env = environment_of(bare.home, address)

@@ -14,8 +14,10 @@ from countersign.domain.action import FactName
 from countersign.domain.control import Takeover
 from countersign.domain.directory import Limit
 from countersign.domain.escalation import Reason, Route
+from countersign.domain.model_call import Budget, Budgets
 from countersign.domain.need import Ladder, Need, Tier
 from countersign.domain.policy import AfterRejection, AmountCondition, BreakGlass, Editing, Policy, Rule, Terms, Window
+from countersign.domain.question import Answering
 from countersign.domain.settlement import Settling
 from countersign.domain.values import Value
 from countersign.signing.keys import public_text, read_key_file
@@ -27,6 +29,7 @@ MODELS: dict[str, type[Value]] = {
     "A policy": Policy, "A rule": Rule, "An amount": AmountCondition, "A window": Window, "A need": Need,
     "Terms": Terms, "Editing": Editing, "After a rejection": AfterRejection, "Breaking the glass": BreakGlass,
     "A ladder": Ladder, "A tier": Tier, "A takeover": Takeover, "Settling": Settling,
+    "Answering": Answering, "Budgets": Budgets, "A budget": Budget,
     "A directory": Entry, "A limit": Limit,
 }  # fmt: skip
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from countersign.agents.checkpoints import checkpoints_at
 from countersign.domain.errors import ConfigurationRefused
 from countersign.ledger.engines import make_engine
 from countersign.settings import Settings, load_settings
+from tests.support.thread_keys import THREAD_KEYS
 
 VARIABLES = {
     name: str(field.validation_alias or f"COUNTERSIGN_{name.upper()}") for name, field in Settings.model_fields.items()
@@ -47,6 +49,10 @@ SET = {
     "grade_model": "b",
     "max_rounds": "7",
     "max_grader_tries": "4",
+    "model_streaming": "True",
+    "thread_keys": "k1=a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=",
+    "max_pending": "9",
+    "metrics_address": "127.0.0.1:9464",
 }
 
 
@@ -55,7 +61,7 @@ def test_each_variable_sets_its_setting(monkeypatch: pytest.MonkeyPatch, name: s
     monkeypatch.setenv(VARIABLES[name], SET[name])
 
     value = getattr(load_settings(), name)
-    assert (value.get_secret_value() if name == "openai_api_key" else str(value)) == SET[name]
+    assert (value.get_secret_value() if isinstance(value, SecretStr) else str(value)) == SET[name]
 
 
 WRONG = [
@@ -144,7 +150,7 @@ def test_the_agents_checkpoints_lie_beside_the_ledger(monkeypatch: pytest.Monkey
 
     settings = load_settings()
     assert settings.threads_url == settings.ledger_url == "postgresql://u@h/d"
-    checkpoints_at(settings.threads_url)
+    checkpoints_at(settings.threads_url, THREAD_KEYS)
     make_engine(settings.ledger_url)
 
 

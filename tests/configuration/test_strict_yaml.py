@@ -243,7 +243,15 @@ def test_a_wrong_field_of_a_policy_is_named(tmp_path: Path, good: str, bad: str,
 
 
 WITH_DEFAULTS = ("counts:", "after_rejection:")
-STEPPING_IN = ("takeover:", "settling:", "remind:", "then: expire", *(f"{reason}:" for reason in Reason))
+STEPPING_IN = (
+    "takeover:",
+    "settling:",
+    "requester:",
+    "ladder: {",
+    "remind:",
+    "then: expire",
+    *(f"{reason}:" for reason in Reason),
+)
 """Without these lines fewer people come in; none of them lets anything more happen."""
 EDITING = ("terms:", "editing:", "fields:", "raises_risk:")
 LINES = [line for line in POLICY.splitlines() if line.strip() and not line.startswith("#")]

@@ -6,7 +6,7 @@ Only the models are stand-ins: an agent that writes one sound sentence when it i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
@@ -24,11 +24,14 @@ from countersign import bootstrap
 from countersign.domain.administration import PolicyChange
 from countersign.domain.draft import DraftObject
 from countersign.domain.policy import Policy
+from countersign.domain.progress import ProgressKind
 from countersign.domain.proposal import Approval
+from countersign.domain.question import AnsweredCall
 from countersign.domain.report import Claim, Draft
 from countersign.domain.rubric import CriterionResult, GraderAnswer, Rubric
-from countersign.ports import ReportMaterial, Written
+from countersign.ports import ReportMaterial, Watching, Written
 from tests.course.terms import TERMS, written
+from tests.support.installation import MAX_PENDING
 from tests.support.skipping import Skipping
 from workflows.governed_action import GovernedAction
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
@@ -57,10 +60,10 @@ class Agent:
 
     async def draft(
         self, thread: str, attempt: int, material: ReportMaterial, earlier: DraftObject | None,
-        feedback: Sequence[str], on_progress: Callable[[str], Awaitable[None]],
+        feedback: Sequence[str], answers: Mapping[str, AnsweredCall], may_ask: bool, watching: Watching,
     ) -> Written:  # fmt: skip
         """As ports.Drafter."""
-        await on_progress("begins")
+        await watching.happened(ProgressKind.TOOL_CALLED, "begins")
         await self.let.wait()
         return Written(draft=a_draft("Sales"), model="stand-in")
 
@@ -68,7 +71,9 @@ class Agent:
 class Grader:
     """Is content."""
 
-    async def grade(self, document: str, rubric: Rubric, task: Mapping[str, JsonValue]) -> GraderAnswer:
+    async def grade(
+        self, document: str, rubric: Rubric, task: Mapping[str, JsonValue], watching: Watching
+    ) -> GraderAnswer:
         """As ports.Grader."""
         criteria = tuple(CriterionResult(id=criterion.id, passed=True) for criterion in rubric.criteria)
         return GraderAnswer(verdict="satisfied", criteria=criteria, raw="", model="stand-in")
@@ -93,10 +98,12 @@ class Stage:
     def _made(self) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
         settings, clock = self.installation.settings, self.installation.clock
         runs, cases = Runs(self.ledger, clock), bootstrap.cases(settings, self.ledger, clock)
-        rubrics = bootstrap.load_rubrics(settings)
+        rubrics, prices = bootstrap.load_rubrics(settings), bootstrap.load_prices(settings)
         stand_ins = {
-            "draft": DraftingSteps(self.ledger, runs, cases, {"report": self.agent}).draft,
-            "grade": GradingSteps(self.ledger, runs, cases, Grader(), rubrics).grade,
+            "draft": DraftingSteps(
+                self.ledger, runs, cases, {"report": self.agent}, prices=prices, max_pending=MAX_PENDING
+            ).draft,
+            "grade": GradingSteps(self.ledger, runs, cases, Grader(), rubrics, prices=prices).grade,
         }
         steps = bootstrap.agent_activities(settings, self.ledger, clock)
         made = [stand_ins.get(step.__name__, step) for step in steps]

@@ -12,13 +12,16 @@ from countersign.domain.canonical import sha256_hex
 from countersign.domain.command import COMMANDS, ENDING, ENDS_AS, Command, CommandKind, Situation, rule_on_command
 from countersign.domain.control import Control, Takeover, first_control
 from countersign.domain.decision import Outcome, Ruling
+from countersign.domain.question import Answer, Question, QuestionStatus
 from countersign.domain.settlement import Settling, Unsettled
 from countersign.domain.state import Event, State, after
+from tests.domain.asking import READ, READ_IT, SECOND_HALF, WITHIN, WORDS, a_question, pending
 from tests.domain.samples import NOW, a_person
 
 HOUR, MOMENT = timedelta(hours=1), timedelta(microseconds=1)
 DRAFT = sha256_hex(b"a draft")
 KEY, OTHER_KEY = "a" * 64, "b" * 64
+QUESTION = a_question()
 UNSETTLED = Unsettled(key=KEY, settling=Settling(role="lead"), authors=frozenset({"lou"}), busy=False)
 PERSONS = {
     one.id: one for one in [
@@ -39,9 +42,12 @@ SAYS: dict[str, dict[str, Any]] = {
     "amend": {"draft_version": 3, "content": DRAFT}, "grade": {"draft_version": 3}, "propose": {"draft_version": 3},
     "release": {"draft_version": 3}, "hand_over": {"to": "lou"}, "supersede": {"successor": "report-2"},
     "settle": {"key": KEY, "finding": "executed", "reference": "refund-7", "comment_hash": DRAFT},
+    "answer": {"question": QUESTION.hash(), "content": DRAFT}, "raise_budget": {"content": DRAFT},
 }  # fmt: skip
 """What each says beside its name, to be right."""
 
+BROKE: dict[str, Any] = {"state": State.ESCALATED, "escalated_to": "lead"}
+"""Brought before the leads, since its budget is used up."""
 OK, ROLE, HELD, STALE = Ruling.ACCEPTED, Ruling.ROLE_MISSING, Ruling.HELD, Ruling.STALE_CONTROL
 HOLDER, REQUESTER, VERSION = Ruling.NOT_IN_CONTROL, Ruling.ONLY_REQUESTER_WITHDRAWS, Ruling.NOT_THIS_VERSION
 RECEIVER, SUCCESSOR, CONTENT = Ruling.RECEIVER_REFUSED, Ruling.SUCCESSOR_REFUSED, Ruling.CONTENT_REFUSED
@@ -61,6 +67,7 @@ def a_situation(control: Control, **changes: Any) -> Situation:
         control=control, state=State.RUNNING, takeover=Takeover(role="lead", lease="8h"), escalated_to=None,
         requester="rita", requester_may_withdraw=True, on_its_way=False, draft_version=3, receiver=PERSONS["lou"],
         successor="", problem="", now=NOW + HOUR, unsettled=UNSETTLED,
+        asked=pending(QUESTION), answers=(READ_IT, SECOND_HALF), out_of_budget=True,
     )  # fmt: skip
     return ordinary._replace(**changes)
 
@@ -76,6 +83,8 @@ _ONLY_LEA = {**dict.fromkeys(PERSONS, HOLDER), "lea": OK, "ivan": ROLE}
 _NOBODY = {**dict.fromkeys(PERSONS, HOLDER), "ivan": ROLE}
 _RITA = {**dict.fromkeys(PERSONS, REQUESTER), "rita": OK, "ivan": ROLE}
 _ENDS = {**dict.fromkeys(PERSONS, ROLE), "lea": OK, "lou": OK, "omar": OK}
+_ANSWERS = {**dict.fromkeys(PERSONS, ROLE), "lea": OK, "lou": OK}
+_ENOUGH = {**dict.fromkeys(PERSONS, Ruling.BUDGET_NOT_EXCEEDED), "ivan": ROLE}
 _SETTLES = {**dict.fromkeys(PERSONS, ROLE), "lea": OK, "lou": Ruling.NOT_INDEPENDENT}
 HELD_BY_THE_HOLDER: tuple[CommandKind, ...] = ("amend", "grade", "propose", "release", "hand_over")
 WHO_MAY: dict[tuple[str, str], dict[str, Ruling]] = {
@@ -86,6 +95,8 @@ WHO_MAY: dict[tuple[str, str], dict[str, Ruling]] = {
     **{(kind, whose): _RITA for kind in ("withdraw", "supersede") for whose in WHOSE},
     **{("cancel", whose): _ENDS for whose in WHOSE},
     **{("settle", whose): _SETTLES for whose in WHOSE},
+    **{("answer", whose): _ANSWERS for whose in WHOSE},
+    **{("raise_budget", whose): _ENOUGH for whose in WHOSE},
 }
 TABLE = [
     (kind, whose, person, ruling) for (kind, whose), persons in WHO_MAY.items() for person, ruling in persons.items()
@@ -115,7 +126,7 @@ def test_what_may_be_on_its_way_can_be_watched_and_not_turned_back(
 ) -> None:
     outcome = ruled(kind, person, WHOSE[whose], state=State.OUTCOME_UNKNOWN, on_its_way=True)
 
-    turns_back = ruling == OK and kind not in ("take_over", "settle")
+    turns_back = ruling == OK and kind not in ("take_over", "settle", "answer")
     assert outcome.ruling == (Ruling.TOO_LATE if turns_back else ruling), outcome.sentence()
 
 
@@ -129,7 +140,7 @@ def test_a_command_for_another_version_of_control_does_nothing_and_says_who_is_i
     """Also the holder's own; what ends the run, or is about the outside, is good whoever is in control."""
     person = "rita" if kind in ("withdraw", "supersede") else "lea"
 
-    outcome = ruled(kind, person, LEAS, {"control_version": seen})
+    outcome = ruled(kind, person, LEAS, {"control_version": seen}, **(BROKE if kind == "raise_budget" else {}))
 
     is_bound = kind not in ENDING and kind != "settle"
     assert outcome.ruling == (STALE if is_bound else OK)
@@ -256,7 +267,8 @@ STRANGE = [
     ("withdraw", {"successor": "report-2"}), ("supersede", {"draft_version": 1}), ("amend", {"content": ""}),
     ("cancel", {"key": KEY}), ("take_over", {"finding": "executed"}), ("release", {"reference": "refund-7"}),
     ("settle", {"to": "lou"}), ("settle", {"content": DRAFT}), ("settle", {"finding": ""}),
-    ("settle", {"reference": ""}), ("settle", {"finding": "not_executed"}),
+    ("settle", {"reference": ""}), ("settle", {"finding": "not_executed"}), ("take_over", {"question": DRAFT}),
+    ("answer", {"draft_version": 1}), ("answer", {"content": ""}),
 ]  # fmt: skip
 
 
@@ -321,3 +333,86 @@ def test_an_unknown_outcome_is_settled_by_an_independent_person_with_evidence_fo
     said: dict[str, Any], known: dict[str, Any], ruling: Ruling
 ) -> None:
     assert ruled("settle", "lea", AGENTS, said, **known).ruling == ruling
+
+
+def answered(person: str, question: Question, *answers: Answer, **known: Any) -> Outcome:
+    """What becomes of these answers to a question that waits."""
+    said = {"question": question.hash()}
+    return ruled("answer", person, AGENTS, said, **{"asked": pending(question), "answers": answers, **known})
+
+
+EARLIER = a_question(number=2)
+ANSWERING: list[tuple[dict[str, Any], Ruling, str]] = [
+    ({"asked": None}, Ruling.NOTHING_ASKED, ""),
+    ({"asked": pending(EARLIER)}, Ruling.STALE_QUESTION, EARLIER.hash()),
+    ({"asked": pending(a_question(calls=(WORDS,)))}, Ruling.STALE_QUESTION, "the newest question is sha256:"),
+    *(({"asked": pending(QUESTION)._replace(status=status)}, Ruling.NOTHING_ASKED, f"the question is {status.value}")
+      for status in QuestionStatus if status != QuestionStatus.PENDING),
+    ({"now": NOW + WITHIN}, Ruling.LATE, (NOW + WITHIN).isoformat()),
+    ({"now": NOW + WITHIN - MOMENT}, OK, ""),
+    ({"answers": (READ_IT,)}, CONTENT, "look at 'call-1'"),
+    ({"answers": ()}, CONTENT, "2 calls wait, 0 answers were given"),
+    ({"answers": (READ_IT, READ_IT)}, CONTENT, "look at 'call-1'"),
+    ({"answers": (READ_IT, SECOND_HALF, SECOND_HALF)}, CONTENT, "3 answers were given"),
+    ({"answers": (READ_IT, Answer(call="call-9", decision="reject"))}, CONTENT, "no call 'call-9' waits"),
+    ({"answers": (READ_IT, Answer(call="call-1", decision="approve"))}, CONTENT, "allowed: respond"),
+    ({"answers": (Answer(call="call-2", decision="edit"), SECOND_HALF)}, CONTENT, "arguments are given exactly where"),
+    ({"problem": "the answers are not in the ledger"}, CONTENT, "the answers are not in the ledger"),
+    ({"answers": None}, OK, ""),
+]  # fmt: skip
+
+
+@pytest.mark.guarantee("G16")
+@pytest.mark.guarantee("G40")
+@pytest.mark.parametrize(("known", "ruling", "words"), ANSWERING)
+def test_an_answer_is_good_in_time_whole_and_for_the_very_question_that_its_signer_saw(
+    known: dict[str, Any], ruling: Ruling, words: str
+) -> None:
+    outcome = ruled("answer", "lea", AGENTS, **known)
+
+    assert outcome.ruling == ruling, outcome.sentence()
+    assert words in outcome.detail
+
+
+@pytest.mark.guarantee("G02")
+def test_whoever_asked_for_the_operation_answers_its_agents_words_and_allows_it_nothing() -> None:
+    words, both, read = a_question(WORDS), a_question(), a_question(READ)
+
+    assert answered("rita", words, SECOND_HALF).ruling == OK
+    assert answered("rita", both, SECOND_HALF, READ_IT).ruling == ROLE
+    assert answered("rita", read, READ_IT).ruling == ROLE
+    assert answered("lea", read, READ_IT, requester="lea").ruling == ROLE
+    assert answered("rita", a_question(WORDS, answering={"requester": False}), SECOND_HALF).ruling == ROLE
+    assert answered("nora", words, SECOND_HALF).ruling == ROLE
+
+
+def test_further_people_answer_what_the_policy_lets_their_line() -> None:
+    tiers = {"ladder": {"tiers": [{"after": "1h", "role": "expert", "decisions": ["reject"]}]}}
+    question = a_question(READ, answering=tiers)
+    refusal = Answer(call="call-2", decision="reject")
+
+    assert answered("eve", question, refusal, now=NOW + HOUR - MOMENT).ruling == ROLE
+    assert answered("eve", question, refusal).ruling == OK
+    assert answered("eve", question, READ_IT).ruling == Ruling.DECISION_NOT_ALLOWED
+    assert answered("lea", question, READ_IT).ruling == OK
+
+
+RAISING: list[tuple[str, dict[str, Any], dict[str, Any], Ruling]] = [
+    ("lea", {}, {}, OK),
+    ("lou", {}, {}, OK),
+    ("bob", {}, {}, ROLE),
+    ("rita", {}, {}, ROLE),
+    ("lea", {}, {"requester": "lea"}, ROLE),
+    ("lea", {"content": ""}, {}, CONTENT),
+    ("lea", {}, {"problem": "calls: too many"}, CONTENT),
+    ("lea", {}, {"out_of_budget": False}, Ruling.BUDGET_NOT_EXCEEDED),
+    ("lea", {}, {"escalated_to": None}, Ruling.BUDGET_NOT_EXCEEDED),
+    ("lea", {"control_version": 2}, {}, STALE),
+]
+
+
+@pytest.mark.parametrize(("person", "said", "known", "ruling"), RAISING)
+def test_a_budget_is_raised_by_whom_the_run_out_of_it_was_brought_before_and_not_by_its_requester(
+    person: str, said: dict[str, Any], known: dict[str, Any], ruling: Ruling
+) -> None:
+    assert ruled("raise_budget", person, AGENTS, said, **{**BROKE, **known}).ruling == ruling

@@ -114,6 +114,7 @@ REASONS = [
     ("evidence_contradicts_itself", Reason.LOW_CONFIDENCE),
     ("prompt_injection_suspected", Reason.PROMPT_INJECTION_SUSPECTED),
     ("drafting_failed", Reason.BUDGET_EXCEEDED),
+    ("checkpoint_refused", Reason.REPEATED_TOOL_FAILURE),
     ("rubric_grader_error", Reason.REPEATED_TOOL_FAILURE),
     ("model_refused", Reason.REPEATED_TOOL_FAILURE),
     ("undecided_at_deadline", Reason.APPROVAL_TIMEOUT),

@@ -14,6 +14,7 @@ CREATED executed -> SUCCEEDED
 CREATED outcome_unknown -> OUTCOME_UNKNOWN
 CREATED gave_up -> FAILED
 CREATED cancelled -> CANCELLED
+RUNNING asked -> WAITING_ANSWER
 RUNNING proposed -> WAITING_APPROVAL
 RUNNING granted_by_rule -> EXECUTING
 RUNNING gave_up -> FAILED
@@ -22,6 +23,13 @@ RUNNING taken_over -> HUMAN_TAKEOVER
 RUNNING released -> RUNNING
 RUNNING withdrawn -> WITHDRAWN
 RUNNING cancelled -> CANCELLED
+WAITING_ANSWER answered -> RUNNING
+WAITING_ANSWER expired -> EXPIRED
+WAITING_ANSWER escalated -> ESCALATED
+WAITING_ANSWER taken_over -> HUMAN_TAKEOVER
+WAITING_ANSWER released -> RUNNING
+WAITING_ANSWER withdrawn -> WITHDRAWN
+WAITING_ANSWER cancelled -> CANCELLED
 WAITING_APPROVAL granted -> EXECUTING
 WAITING_APPROVAL rejected -> REJECTED
 WAITING_APPROVAL edited -> RUNNING
@@ -31,6 +39,8 @@ WAITING_APPROVAL taken_over -> HUMAN_TAKEOVER
 WAITING_APPROVAL released -> RUNNING
 WAITING_APPROVAL withdrawn -> WITHDRAWN
 WAITING_APPROVAL cancelled -> CANCELLED
+ESCALATED answered -> RUNNING
+ESCALATED raised -> RUNNING
 ESCALATED granted -> EXECUTING
 ESCALATED rejected -> REJECTED
 ESCALATED edited -> RUNNING
@@ -93,6 +103,12 @@ ILLEGAL = [
     ("a run that waits for people succeeds without them", State.WAITING_APPROVAL, Event.EXECUTED),
     ("silence of all lines grants by rule", State.ESCALATED, Event.GRANTED_BY_RULE),
     ("the agent goes on while people are asked", State.ESCALATED, Event.PROPOSED),
+    ("the agent proposes while it waits for an answer", State.WAITING_ANSWER, Event.PROPOSED),
+    ("an answer grants", State.WAITING_ANSWER, Event.GRANTED),
+    ("an answer grants by rule", State.WAITING_ANSWER, Event.GRANTED_BY_RULE),
+    ("the agent gives up while it waits for an answer", State.WAITING_ANSWER, Event.GAVE_UP),
+    ("a question is answered while a person is in control", State.HUMAN_TAKEOVER, Event.ANSWERED),
+    ("the agent is given more to spend while a person is in control", State.HUMAN_TAKEOVER, Event.RAISED),
     ("a run acts before it was opened", State.CREATED, Event.GRANTED_BY_RULE),
     ("a run is taken over before it was opened", State.CREATED, Event.TAKEN_OVER),
     *((f"a cancelled run: {event}", State.CANCELLED, event) for event in Event),

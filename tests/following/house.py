@@ -41,7 +41,7 @@ from countersign.domain.values import Value
 from countersign.settings import ROOT
 from tests.activities.desk import a_draft
 from tests.refund import sample
-from tests.support.installation import new_installation
+from tests.support.installation import MAX_PENDING, new_installation
 from tests.support.payments import Payments, at_service
 
 TENANT, LINE = "acme", "run-1"
@@ -65,7 +65,7 @@ class House:
         self.opening = OpeningSteps(*house, max_rounds=2, max_grader_tries=2)
         self.deciding = DecidingSteps(*house, unsigned=False)
         self.rubrics = bootstrap.load_rubrics(self.settings)
-        self.proposing = ProposingSteps(self.ledger, runs, self.cases, self.rubrics)
+        self.proposing = ProposingSteps(self.ledger, runs, self.cases, self.rubrics, max_pending=MAX_PENDING)
         self.gateway = bootstrap.gateway(self.settings, self.ledger, self.clock)
 
     def open(self, order: RunOrder) -> RunPlan:

@@ -63,7 +63,7 @@ def test_a_message_states_the_amount_that_people_lowered_it_to(house: House) -> 
         }
     )  # fmt: skip
     view = house.ledger.documents.put(TENANT, b"the view")
-    house.ledger.approvals.open(changed, "run-1", view, house.clock())
+    house.ledger.approvals.open(changed, "run-1", view, house.clock(), room=1_000)
     house.refund_confirmed()
     house.open(house.message())
     house.propose(MESSAGE)

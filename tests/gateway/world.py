@@ -312,7 +312,7 @@ class World(Database):
         base["deadline"], base["execute_by"] = fields.get("assessment", assessment).times(proposed_at)
         view = self.ledger.documents.put(self.tenant, b"the view")
         run_id = f"run-{action.content_hash[-8:]}"
-        return self.ledger.approvals.open(Proposal(**{**base, **fields}), run_id, view, self.now)
+        return self.ledger.approvals.open(Proposal(**{**base, **fields}), run_id, view, self.now, room=1_000)
 
 
 def standing(person: str) -> Standing:

@@ -38,6 +38,8 @@ INSTALLATION = "house"
 TENANT = "acme"
 OPERATION = "report-7"
 VIEW = sha256_hex(b"view")
+ROOM = 1_000
+"""More than any test has waiting at once."""
 SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(b"i" * 32)
 PERSON_KEY = Ed25519PrivateKey.from_private_bytes(b"p" * 32)
 TERMS = Terms(
@@ -243,7 +245,7 @@ def granted(ledger: SqlLedger, proposed: Proposal | None = None, run_id: str = "
     """A registered operation of a founded tenant, with an approval that bob has granted."""
     proposed = proposed or proposal()
     ledger.operations.register(operation(proposed.operation, tenant=proposed.tenant))
-    ledger.approvals.open(proposed, run_id, VIEW, NOW)
+    ledger.approvals.open(proposed, run_id, VIEW, NOW, ROOM)
     if not proposed.decisions:
         return ledger.approvals.get(proposed.tenant, proposed.approval_id)
     said = statement(proposed, "bob", id=f"statement-{proposed.approval_id}")

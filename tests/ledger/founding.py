@@ -6,7 +6,7 @@ Apart from the builders because an operation can only be registered where somebo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -115,11 +115,13 @@ def founders(tenant: str = TENANT) -> list[Person]:
     ]  # fmt: skip
 
 
-def found(ledger: SqlLedger, tenant: str = TENANT, more: Iterable[Person] = ()) -> None:
+def found(
+    ledger: SqlLedger, tenant: str = TENANT, more: Iterable[Person] = (), policies: Sequence[Policy] = POLICIES
+) -> None:
     """Make the first set-up of a tenant and close it; one that has been founded stays as it is."""
     if ledger.directory.set_up_open(tenant):
         ledger.directory.set_up(tenant, enrolment(*founders(tenant), *more), "setup", NOW)
-        ledger.directory.adopt(tenant, POLICIES, "rita", NOW)
+        ledger.directory.adopt(tenant, policies, "rita", NOW)
         ledger.directory.close_set_up(tenant, "rita", NOW)
 
 

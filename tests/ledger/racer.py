@@ -20,11 +20,13 @@ from countersign.domain.errors import CountersignError, Frozen
 from countersign.domain.policy import Answer, Assessment
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
+from tests.ledger.asking import ask
 from tests.ledger.builders import (
     NOW,
     OPERATION,
     OTHER_HASH,
     TENANT,
+    VIEW,
     action,
     claim,
     command,
@@ -33,12 +35,15 @@ from tests.ledger.builders import (
     opened,
     operation,
     person,
+    proposal,
     send,
     statement,
 )
 from tests.ledger.founding import NEWCOMER, enrolment, order, standing
 
 THREADS = 10
+PLACES = 5
+"""How much may wait for people, where there is more of it."""
 EDITED = Edit(action(args={"channel": "internal"}), Assessment(answer=Answer.PEOPLE, rules=("all",), needs=(need(),)))
 
 
@@ -106,6 +111,22 @@ def compensations(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
     """Each thread registers a compensation of its own of the one operation."""
     for number in range(THREADS):
         yield partial(compensate, ledger, f"undo-{name}-{number}")
+
+
+def floods(ledger: SqlLedger, name: str) -> Iterator[Callable[[], str]]:
+    """Each thread brings something before people for an operation of its own, half of them a question, half an action;
+    there is room for five."""
+    for number in range(THREADS):
+        id = f"flood-{name}-{number}"
+        yield partial(bring_up_question if number % 2 else bring_up_action, ledger, id)
+
+
+def bring_up_question(ledger: SqlLedger, id: str) -> str:
+    return ask(ledger, operation=id, room=PLACES).status.value
+
+
+def bring_up_action(ledger: SqlLedger, id: str) -> str:
+    return ledger.approvals.open(proposal(id, operation=id), "run-1", VIEW, NOW, PLACES).status.value
 
 
 def compensate(ledger: SqlLedger, id: str) -> str:
@@ -193,7 +214,7 @@ def work(ledger: SqlLedger, name: str) -> None:
 KINDS: dict[str, Callable[[SqlLedger, str], Iterator[Callable[[], str]]]] = {
     "decide": votes, "mixed": mixed, "claim": claims, "set_up": set_ups, "lock_out": lock_outs, "take_over": takers,
     "take_over_and_claim": takers_and_claims, "freeze_and_claim": freezes_and_claims, "mark": marks,
-    "take_on": take_ons, "compensate": compensations,
+    "take_on": take_ons, "compensate": compensations, "flood": floods,
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from tests.ledger.builders import (
     OPERATION,
     OTHER_HASH,
     PERSON_KEY,
+    ROOM,
     TENANT,
     VIEW,
     audit_types,
@@ -38,7 +39,7 @@ PROPOSED = proposal()
 def open_one(ledger: SqlLedger, approvals: int = 1) -> Approval:
     """A pending approval."""
     ledger.operations.register(operation())
-    return ledger.approvals.open(proposal(approvals=approvals), "run-1", VIEW, NOW)
+    return ledger.approvals.open(proposal(approvals=approvals), "run-1", VIEW, NOW, ROOM)
 
 
 def refusals(ledger: SqlLedger) -> list[AuditRecord]:
@@ -51,7 +52,7 @@ def status(ledger: SqlLedger, approval_id: str = "approval-1") -> ApprovalStatus
 
 def test_opening_twice_stores_and_records_once(ledger: SqlLedger) -> None:
     first = open_one(ledger)
-    again = ledger.approvals.open(first.proposal, "run-1", VIEW, LATER)
+    again = ledger.approvals.open(first.proposal, "run-1", VIEW, LATER, ROOM)
     assert again == first == ledger.approvals.current(TENANT, OPERATION)
     records = [record for record in ledger.audit.records(TENANT) if record.type == "approval.opened"]
     assert len(records) == 1
@@ -60,7 +61,7 @@ def test_opening_twice_stores_and_records_once(ledger: SqlLedger) -> None:
 
 def test_a_repeated_opening_returns_the_approval_as_it_stands_with_its_votes(ledger: SqlLedger) -> None:
     approval = granted(ledger)
-    assert ledger.approvals.open(approval.proposal, "run-1", VIEW, LATER) == approval
+    assert ledger.approvals.open(approval.proposal, "run-1", VIEW, LATER, ROOM) == approval
     assert [vote.person for vote in approval.votes] == ["bob"]
 
 
@@ -72,13 +73,13 @@ def test_what_the_policy_grants_by_rule_is_recorded_as_that(ledger: SqlLedger) -
 
 def test_an_approval_needs_its_operation(ledger: SqlLedger) -> None:
     with pytest.raises(NotFound, match=OPERATION):
-        ledger.approvals.open(PROPOSED, "run-1", VIEW, NOW)
+        ledger.approvals.open(PROPOSED, "run-1", VIEW, NOW, ROOM)
 
 
 def test_an_approval_id_stands_for_one_proposal(ledger: SqlLedger) -> None:
     open_one(ledger)
     with pytest.raises(Conflict, match="approval-1"):
-        ledger.approvals.open(proposal(content=b"other", version=2), "run-1", VIEW, NOW)
+        ledger.approvals.open(proposal(content=b"other", version=2), "run-1", VIEW, NOW, ROOM)
     assert status(ledger) == ApprovalStatus.PENDING
 
 
@@ -90,7 +91,7 @@ def test_a_newer_proposal_supersedes_the_pending_one_and_takes_over_no_vote(
     old = open_one(ledger, approvals=2).proposal
     decide(ledger, statement(old, "bob"))
     new = proposal("approval-2", version=version, content=b"edited", approvals=2)
-    ledger.approvals.open(new, run_id, VIEW, LATER)
+    ledger.approvals.open(new, run_id, VIEW, LATER, ROOM)
     assert status(ledger) == ApprovalStatus.SUPERSEDED
     assert ledger.approvals.settle(TENANT, "approval-1", ApprovalStatus.CANCELLED, LATER) == ApprovalStatus.SUPERSEDED
     current = ledger.approvals.current(TENANT, OPERATION)
@@ -105,7 +106,7 @@ def test_a_newer_proposal_supersedes_the_pending_one_and_takes_over_no_vote(
 @pytest.mark.guarantee("G23")
 def test_a_grant_of_another_run_is_void_once_the_new_run_proposes(ledger: SqlLedger) -> None:
     old = granted(ledger)
-    ledger.approvals.open(proposal("approval-2", content=b"redrafted"), "run-2", VIEW, LATER)
+    ledger.approvals.open(proposal("approval-2", content=b"redrafted"), "run-2", VIEW, LATER, ROOM)
     with pytest.raises(Conflict, match="superseded"):
         claim(ledger, old)
 
@@ -114,15 +115,15 @@ def test_a_grant_whose_effect_is_on_its_way_is_not_cancelled_under_it(ledger: Sq
     old = granted(ledger)
     claim(ledger, old)
     with pytest.raises(Conflict, match="may have taken effect"):
-        ledger.approvals.open(proposal("approval-2", content=b"redrafted"), "run-2", VIEW, LATER)
+        ledger.approvals.open(proposal("approval-2", content=b"redrafted"), "run-2", VIEW, LATER, ROOM)
     assert status(ledger) == ApprovalStatus.GRANTED
 
 
 def test_a_version_older_than_the_open_one_comes_too_late(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    ledger.approvals.open(proposal("approval-2", version=2), "run-1", VIEW, NOW)
+    ledger.approvals.open(proposal("approval-2", version=2), "run-1", VIEW, NOW, ROOM)
     with pytest.raises(Conflict, match="too late"):
-        ledger.approvals.open(proposal("approval-1", version=1), "run-1", VIEW, NOW)
+        ledger.approvals.open(proposal("approval-1", version=1), "run-1", VIEW, NOW, ROOM)
     assert status(ledger, "approval-2") == ApprovalStatus.PENDING
 
 
@@ -326,7 +327,7 @@ def test_what_waits_is_listed_by_its_deadline_and_for_its_tenant_alone(ledger: S
     later = open_one(ledger).proposal
     ledger.operations.register(operation("report-8"))
     soon = proposal("approval-8", operation="report-8", deadline=DEADLINE - timedelta(minutes=1), execute_by=DEADLINE)
-    ledger.approvals.open(soon, "run-8", VIEW, NOW)
+    ledger.approvals.open(soon, "run-8", VIEW, NOW, ROOM)
     assert [one.proposal for one in ledger.approvals.pending(TENANT)] == [soon, later]
     assert ledger.approvals.pending("globex") == []
     ledger.approvals.settle(TENANT, "approval-8", ApprovalStatus.CANCELLED, LATER)

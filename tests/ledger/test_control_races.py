@@ -12,6 +12,7 @@ from countersign.ledger import SqlLedger
 from tests.ledger.builders import (
     NOW,
     OPERATION,
+    ROOM,
     TENANT,
     VIEW,
     audit_types,
@@ -85,7 +86,7 @@ def test_a_tick_that_comes_twenty_times_at_once_fires_once(ledger: SqlLedger, ra
     reminded = need().model_copy(update={"ladder": Ladder(remind=("5m",))})
     assessed = Assessment(answer=Answer.PEOPLE, rules=("rule-1",), needs=(reminded,))
     ledger.operations.register(operation())
-    ledger.approvals.open(proposal(assessment=assessed), "run-1", VIEW, NOW)
+    ledger.approvals.open(proposal(assessment=assessed), "run-1", VIEW, NOW, ROOM)
     assert race(racers, "mark") == {"pending": 20}
     assert audit_types(ledger).count("approval.reminded") == 1
     assert len(ledger.outbox.unaddressed(TENANT, 10)) == 2

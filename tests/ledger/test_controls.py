@@ -26,6 +26,7 @@ from tests.ledger.builders import (
     NOW,
     OPERATION,
     OTHER_HASH,
+    ROOM,
     TENANT,
     TERMS,
     VIEW,
@@ -60,7 +61,7 @@ def registered(ledger: SqlLedger) -> None:
 
 
 def pending(ledger: SqlLedger, **changes: Any) -> Approval:
-    return ledger.approvals.open(proposal(**changes), "run-1", VIEW, NOW)
+    return ledger.approvals.open(proposal(**changes), "run-1", VIEW, NOW, ROOM)
 
 
 def status(ledger: SqlLedger) -> ApprovalStatus:

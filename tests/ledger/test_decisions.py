@@ -19,6 +19,7 @@ from tests.ledger.builders import (
     NOW,
     OPERATION,
     OTHER_HASH,
+    ROOM,
     TENANT,
     TERMS,
     VIEW,
@@ -42,7 +43,7 @@ EDITED = action(args={"channel": "internal"})
 def opened(ledger: SqlLedger, proposed: Proposal | None = None) -> Proposal:
     """A pending proposal of a registered operation."""
     ledger.operations.register(operation())
-    return ledger.approvals.open(proposed or proposal(), "run-1", VIEW, NOW).proposal
+    return ledger.approvals.open(proposed or proposal(), "run-1", VIEW, NOW, ROOM).proposal
 
 
 def made_of(approvals: int = 1) -> Edit:
@@ -89,7 +90,7 @@ def test_an_edit_that_counts_is_carried_over_and_no_other_vote_is(ledger: SqlLed
     proposed = opened(ledger, proposal(approvals=2))
     decide(ledger, statement(proposed, "carl"), message_id="m-0")
     edit(ledger, proposed)
-    new = ledger.approvals.open(next_version(approvals=2), "run-1", VIEW, LATER)
+    new = ledger.approvals.open(next_version(approvals=2), "run-1", VIEW, LATER, ROOM)
     assert new == ledger.approvals.get(TENANT, "approval-2") == ledger.approvals.current(TENANT, OPERATION)
     assert new.status == ApprovalStatus.PENDING
     assert [(vote.person, vote.decision) for vote in new.votes] == [("bob", "edit")]
@@ -105,9 +106,9 @@ def test_an_edit_that_counts_is_carried_over_and_no_other_vote_is(ledger: SqlLed
 @pytest.mark.guarantee("G02")
 def test_an_edit_that_is_all_that_is_needed_grants_at_once(ledger: SqlLedger) -> None:
     edit(ledger, opened(ledger))
-    new = ledger.approvals.open(next_version(), "run-1", VIEW, LATER)
+    new = ledger.approvals.open(next_version(), "run-1", VIEW, LATER, ROOM)
     assert new.status == ApprovalStatus.GRANTED
-    assert ledger.approvals.open(next_version(), "run-1", VIEW, LATER) == new
+    assert ledger.approvals.open(next_version(), "run-1", VIEW, LATER, ROOM) == new
     assert audit_types(ledger)[-3:] == ["approval.opened", "decision.carried_over", "approval.granted"]
     assert last(ledger).subject == "bob"
     assert claim(ledger, new, LATER).action_hash == EDITED.hash()
@@ -120,7 +121,7 @@ def test_an_edit_that_does_not_count_leaves_its_editor_out(ledger: SqlLedger, co
         update={"editing": Editing.model_validate({"fields": ("channel",), "raises_risk": (), "counts": counts})}
     )
     edit(ledger, opened(ledger, proposal(terms=terms)))
-    new = ledger.approvals.open(next_version(approvals=2, terms=terms), "run-1", VIEW, LATER)
+    new = ledger.approvals.open(next_version(approvals=2, terms=terms), "run-1", VIEW, LATER, ROOM)
     assert (new.status, new.votes) == (ApprovalStatus.PENDING, ())
 
 
@@ -128,14 +129,14 @@ def test_an_edit_that_does_not_count_leaves_its_editor_out(ledger: SqlLedger, co
 def test_an_editor_who_was_demoted_meanwhile_grants_nothing(ledger: SqlLedger) -> None:
     edit(ledger, opened(ledger))
     apply(ledger, standing(person("bob", "intern")))
-    new = ledger.approvals.open(next_version(), "run-1", VIEW, LATER)
+    new = ledger.approvals.open(next_version(), "run-1", VIEW, LATER, ROOM)
     assert (new.status, len(new.votes)) == (ApprovalStatus.PENDING, 1)
 
 
 @pytest.mark.guarantee("G23")
 def test_another_run_takes_over_no_edit(ledger: SqlLedger) -> None:
     edit(ledger, opened(ledger))
-    new = ledger.approvals.open(next_version(), "run-2", VIEW, LATER)
+    new = ledger.approvals.open(next_version(), "run-2", VIEW, LATER, ROOM)
     assert (new.status, new.votes) == (ApprovalStatus.PENDING, ())
 
 
@@ -148,7 +149,7 @@ def test_another_run_takes_over_no_edit(ledger: SqlLedger) -> None:
 def test_an_action_that_is_not_what_the_editor_signed_takes_no_vote(ledger: SqlLedger, other: Proposal) -> None:
     """As after a change of the policy between edit and proposal: people are asked, the editor said nothing to it."""
     edit(ledger, opened(ledger))
-    new = ledger.approvals.open(other, "run-1", VIEW, LATER)
+    new = ledger.approvals.open(other, "run-1", VIEW, LATER, ROOM)
     assert (new.status, new.votes) == (ApprovalStatus.PENDING, ())
     assert "decision.carried_over" not in audit_types(ledger)
 
@@ -166,7 +167,7 @@ def test_an_action_that_nobody_edited_is_not_opened_as_edited(ledger: SqlLedger,
     ledger.operations.register(operation("report-8"))
     before = audit_types(ledger)
     with pytest.raises(Conflict, match="nobody edited approval"):
-        ledger.approvals.open(forged, "run-1", VIEW, LATER)
+        ledger.approvals.open(forged, "run-1", VIEW, LATER, ROOM)
     assert audit_types(ledger) == before
     with pytest.raises(NotFound):
         ledger.approvals.get(TENANT, "approval-2")
@@ -176,12 +177,12 @@ def test_an_action_that_nobody_edited_is_not_opened_as_edited(ledger: SqlLedger,
 def test_a_vote_that_is_no_edit_is_never_carried_over(ledger: SqlLedger) -> None:
     opened(ledger)
     with pytest.raises(Conflict, match="nobody edited"):
-        ledger.approvals.open(next_version(), "run-1", VIEW, LATER)
+        ledger.approvals.open(next_version(), "run-1", VIEW, LATER, ROOM)
 
 
 def test_an_edited_action_that_the_policy_grants_by_rule_takes_no_vote(ledger: SqlLedger) -> None:
     edit(ledger, opened(ledger))
-    new = ledger.approvals.open(next_version(by_rule=True), "run-1", VIEW, LATER)
+    new = ledger.approvals.open(next_version(by_rule=True), "run-1", VIEW, LATER, ROOM)
     assert (new.status, new.votes) == (ApprovalStatus.GRANTED, ())
     assert audit_types(ledger)[-1] == "approval.granted_by_rule"
 
@@ -297,7 +298,7 @@ def test_a_grant_under_which_something_may_have_gone_out_is_not_voided(ledger: S
 def test_all_approvals_of_an_operation_are_told_oldest_first(ledger: SqlLedger) -> None:
     first: Approval = granted(ledger)
     void(ledger)
-    second = ledger.approvals.open(proposal("approval-2", version=2), "run-1", VIEW, LATER)
+    second = ledger.approvals.open(proposal("approval-2", version=2), "run-1", VIEW, LATER, ROOM)
     told = ledger.approvals.of_operation(TENANT, OPERATION)
     assert [one.proposal for one in told] == [first.proposal, second.proposal]
     assert [one.status for one in told] == [ApprovalStatus.VOIDED, ApprovalStatus.PENDING]

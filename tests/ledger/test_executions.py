@@ -14,6 +14,7 @@ from countersign.ledger import SqlLedger
 from tests.ledger.builders import (
     NOW,
     OPERATION,
+    ROOM,
     TENANT,
     VIEW,
     audit_types,
@@ -37,7 +38,7 @@ def effects(ledger: SqlLedger) -> list[str]:
 def second_grant(ledger: SqlLedger, content: bytes) -> object:
     """Another action of the same operation, granted too."""
     other = proposal("approval-2", version=2, content=content)
-    ledger.approvals.open(other, "run-1", VIEW, NOW)
+    ledger.approvals.open(other, "run-1", VIEW, NOW, ROOM)
     decide(ledger, statement(other, "bob", id="statement-of-bob-2"), message_id="m-2")
     return ledger.approvals.get(TENANT, "approval-2")
 
@@ -175,7 +176,7 @@ def test_the_same_action_has_one_key(ledger: SqlLedger) -> None:
 
 def test_only_what_is_granted_in_the_ledger_can_be_claimed(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    pending = ledger.approvals.open(proposal(), "run-1", VIEW, NOW)
+    pending = ledger.approvals.open(proposal(), "run-1", VIEW, NOW, ROOM)
     forged = pending.model_copy(update={"status": ApprovalStatus.GRANTED})
     with pytest.raises(Conflict, match="pending"):
         claim(ledger, forged)

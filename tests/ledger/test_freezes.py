@@ -27,6 +27,7 @@ from tests.ledger.builders import (
     DEADLINE,
     NOW,
     OPERATION,
+    ROOM,
     TENANT,
     VIEW,
     audit_types,
@@ -217,7 +218,7 @@ def test_what_the_agent_still_brings_after_a_takeover_is_discarded(ledger: SqlLe
         lambda: ledger.drafts.save(TENANT, OPERATION, 1, draft(), "offline", 1, LATER),
         lambda: ledger.drafts.save(TENANT, OPERATION, 2, draft(), "offline", 1, LATER),
         lambda: ledger.drafts.save_checks(TENANT, OPERATION, 1, [], 1, LATER),
-        lambda: ledger.approvals.open(proposal(), "run-1", VIEW, LATER),
+        lambda: ledger.approvals.open(proposal(), "run-1", VIEW, LATER, ROOM),
     ]
     for bring in late:
         with pytest.raises(ControlChanged, match="with lena, version 2; what was begun under version 1 is discarded"):
@@ -228,16 +229,16 @@ def test_what_the_agent_still_brings_after_a_takeover_is_discarded(ledger: SqlLe
 
 def test_an_opening_that_is_repeated_after_a_takeover_tells_that_it_was_superseded(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    ledger.approvals.open(proposal(), "run-1", VIEW, NOW)
+    ledger.approvals.open(proposal(), "run-1", VIEW, NOW, ROOM)
     send(ledger, command("take_over", "lena"))
-    assert ledger.approvals.open(proposal(), "run-1", VIEW, LATER).status == ApprovalStatus.SUPERSEDED
+    assert ledger.approvals.open(proposal(), "run-1", VIEW, LATER, ROOM).status == ApprovalStatus.SUPERSEDED
 
 
 def test_what_a_person_in_control_proposes_is_opened_decided_and_claimed_like_anything_else(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
     send(ledger, command("take_over", "lena"))
     theirs = proposal(control_version=2, proposed_by="lena", authors=("lena",))
-    ledger.approvals.open(theirs, "run-1", VIEW, NOW)
+    ledger.approvals.open(theirs, "run-1", VIEW, NOW, ROOM)
     opened = [record for record in ledger.audit.records(TENANT) if record.type == "approval.opened"]
     assert [record.subject for record in opened] == ["lena"]
     decide(ledger, statement(theirs, "bob", expires_at=DEADLINE))

@@ -14,7 +14,7 @@ from countersign.domain.notice import NoticeKind
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
 from countersign.ports import Delivery
-from tests.ledger.builders import NOW, OPERATION, TENANT, VIEW, audit_types, granted, notices, operation, proposal
+from tests.ledger.builders import NOW, OPERATION, ROOM, TENANT, VIEW, audit_types, granted, notices, operation, proposal
 
 UNTIL = NOW + timedelta(minutes=1)
 LATER = NOW + timedelta(hours=1)
@@ -46,7 +46,7 @@ def test_the_requester_is_told_of_an_end_by_codes_alone_and_once(ledger: SqlLedg
 def test_whoever_is_asked_is_told_by_role_and_deadline(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
     for _ in range(2):
-        opened = ledger.approvals.open(proposal(approvals=2), "run-1", VIEW, NOW).proposal
+        opened = ledger.approvals.open(proposal(approvals=2), "run-1", VIEW, NOW, ROOM).proposal
     (told,) = notices(ledger)
     assert (told.kind, told.roles, told.deadline) == (NoticeKind.APPROVAL_OPENED, ("reviewer",), opened.deadline)
     assert (told.severity, told.code) == (Severity.MEDIUM, opened.approval_id)

@@ -19,6 +19,7 @@ from tests.ledger.builders import (
     DEADLINE,
     NOW,
     OTHER_HASH,
+    ROOM,
     TENANT,
     VIEW,
     action,
@@ -52,7 +53,7 @@ def refund(number: int, minor: int = 100, *, approvals: int = 1, tenant: str = T
 
 def opened(ledger: SqlLedger, proposed: Proposal, now: datetime = NOW) -> Approval:
     ledger.operations.register(operation(proposed.operation, tenant=proposed.tenant))
-    return ledger.approvals.open(proposed, "run-1", VIEW, now)
+    return ledger.approvals.open(proposed, "run-1", VIEW, now, ROOM)
 
 
 def say(

@@ -19,6 +19,7 @@ from countersign.ledger import SqlLedger
 from tests.ledger.builders import (
     NOW,
     OPERATION,
+    ROOM,
     TENANT,
     VIEW,
     audit_types,
@@ -31,6 +32,7 @@ from tests.ledger.builders import (
     statement,
 )
 from tests.ledger.founding import NEWCOMER, POLICIES, enrolment, found, founders
+from tests.ledger.racer import PLACES, THREADS
 
 Start = Callable[[str, str], "subprocess.Popen[str]"]
 ROOT = Path(__file__).parents[2]
@@ -85,7 +87,7 @@ def test_of_twenty_votes_at_once_exactly_as_many_count_as_are_needed(
     twenty: SqlLedger, racers: Start, needed: int
 ) -> None:
     ledger = twenty
-    ledger.approvals.open(proposal(approvals=needed), "run-1", VIEW, NOW)
+    ledger.approvals.open(proposal(approvals=needed), "run-1", VIEW, NOW, ROOM)
     assert race(racers, "decide") == {"accepted": needed, "already_settled": 20 - needed}
     assert ledger.approvals.get(TENANT, "approval-1").status == ApprovalStatus.GRANTED
     assert audit_types(ledger).count("approval.granted") == 1
@@ -104,7 +106,7 @@ ENDS = {
 def test_of_twenty_decisions_of_every_kind_at_once_one_ends_the_approval_and_all_are_recorded(
     twenty: SqlLedger, racers: Start, needed: int
 ) -> None:
-    twenty.approvals.open(proposal(approvals=needed), "run-1", VIEW, NOW)
+    twenty.approvals.open(proposal(approvals=needed), "run-1", VIEW, NOW, ROOM)
     rulings = race(racers, "mixed")
     approval = twenty.approvals.get(TENANT, "approval-1")
     assert rulings == {"accepted": len(approval.votes), "already_settled": 20 - len(approval.votes)}
@@ -170,7 +172,7 @@ def test_a_set_up_is_not_ended_while_another_process_takes_the_last_administrato
 @pytest.mark.guarantee("G17")
 def test_one_statement_sent_in_twenty_messages_at_once_counts_once(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    proposed = ledger.approvals.open(proposal(approvals=2), "run-1", VIEW, NOW).proposal
+    proposed = ledger.approvals.open(proposal(approvals=2), "run-1", VIEW, NOW, ROOM).proposal
     with ThreadPoolExecutor(20) as threads:
         said = statement(proposed, "bob")
         outcomes = threads.map(lambda number: decide(ledger, said, message_id=f"m-{number}").ruling.value, range(20))
@@ -185,7 +187,7 @@ def test_one_statement_id_used_in_two_operations_at_once_is_good_in_one(ledger: 
     for number in range(8):
         ledger.operations.register(operation(f"op-{number}"))
         one = proposal(f"approval-{number}", operation=f"op-{number}")
-        approvals.append(ledger.approvals.open(one, "run-1", VIEW, NOW).proposal)
+        approvals.append(ledger.approvals.open(one, "run-1", VIEW, NOW, ROOM).proposal)
     with ThreadPoolExecutor(8) as threads:
         said = [statement(one, "bob", id="one-id-for-all-16") for one in approvals]
         outcomes = list(threads.map(lambda one: decide(ledger, one).ruling.value, said))
@@ -199,6 +201,18 @@ def test_of_twenty_compensations_at_once_one_is_registered(ledger: SqlLedger, ra
     answers = race(racers, "compensate")
     assert answers["CONFLICT"] == 19
     assert {one.operation for one in ledger.operations.followers(TENANT, OPERATION)} == told(answers, "registered")
+    ledger.audit.verify(TENANT)
+
+
+@pytest.mark.guarantee("G41")
+def test_of_twenty_proposals_and_questions_at_once_as_many_wait_as_there_is_room_for(
+    ledger: SqlLedger, racers: Start
+) -> None:
+    for racer in "ab":
+        for number in range(THREADS):
+            ledger.operations.register(operation(f"flood-{racer}-{number}"))
+    assert race(racers, "flood") == {"pending": PLACES, "TOO_MANY_PENDING": 20 - PLACES}
+    assert len(ledger.questions.pending(TENANT)) + len(ledger.approvals.pending(TENANT)) == PLACES
     ledger.audit.verify(TENANT)
 
 

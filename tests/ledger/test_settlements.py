@@ -19,6 +19,7 @@ from tests.ledger.builders import (
     NOW,
     OPERATION,
     OTHER_HASH,
+    ROOM,
     TENANT,
     VIEW,
     audit_types,
@@ -157,8 +158,8 @@ def test_what_people_agree_on_is_recorded_with_the_end_that_it_makes(ledger: Sql
 def test_another_action_is_not_put_before_people_while_one_is_unknown(ledger: SqlLedger, unknown: Execution) -> None:
     another = proposal("approval-2", version=2, acting={"content_hash": OTHER_HASH})
     with pytest.raises(Conflict, match="may have taken effect"):
-        ledger.approvals.open(another, "run-1", VIEW, LATER)
+        ledger.approvals.open(another, "run-1", VIEW, LATER, ROOM)
     approval = ledger.approvals.current(TENANT, OPERATION)
     assert approval is not None
     ledger.executions.not_sent(claim(ledger, approval, LATER), "not_there: nothing", LATER)
-    ledger.approvals.open(another, "run-1", VIEW, LATER)
+    ledger.approvals.open(another, "run-1", VIEW, LATER, ROOM)

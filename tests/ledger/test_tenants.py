@@ -16,6 +16,7 @@ from countersign.domain.errors import CountersignError, Frozen, InputRefused, No
 from countersign.domain.escalation import Reason, Route, Severity
 from countersign.domain.need import Ladder
 from countersign.domain.policy import Answer, Assessment
+from countersign.domain.progress import ProgressKind
 from countersign.domain.proposal import ApprovalStatus
 from countersign.domain.report import Draft
 from countersign.domain.rubric import CriterionResult, Grade, GraderAnswer, Verdict
@@ -23,9 +24,11 @@ from countersign.domain.settlement import Settlement
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
 from countersign.ledger.tables import documents, metadata, persons, restores, settlements, tenants, walled
+from tests.ledger.asking import ENDED, a_call, ask, bring_before_people, raise_budget
 from tests.ledger.builders import (
     NOW,
     OPERATION,
+    ROOM,
     TENANT,
     VIEW,
     action,
@@ -45,8 +48,10 @@ from tests.ledger.builders import (
 )
 from tests.ledger.founding import added, apply, enrolment, found, founders, key, order, revoked, standing
 from tests.support.postgres import as_superuser
+from tests.support.thread_keys import THREAD_KEYS
 
 OTHER = "globex"
+ASKING = "op-4"
 LADDERED = need().model_copy(update={"ladder": Ladder(remind=("5m",))})
 ROUTE = Route(role="expert", severity=Severity.HIGH)
 
@@ -66,6 +71,18 @@ def fill(ledger: SqlLedger, tenant: str) -> None:
     ledger.drafts.save_grade(tenant, OPERATION, 1, grade, "report/1", 1, NOW)
     fill_control(ledger, tenant)
     fill_recovery(ledger, tenant)
+    fill_asking(ledger, tenant)
+
+
+def fill_asking(ledger: SqlLedger, tenant: str) -> None:
+    """The rows that come of an agent that asks, and of what its models cost."""
+    ledger.operations.register(operation(ASKING, tenant=tenant))
+    ask(ledger, tenant=tenant, operation=ASKING, answering={"ladder": {"remind": ["5m"]}})
+    ledger.questions.mark(tenant, ASKING, 1, 0, NOW + timedelta(minutes=5))
+    ledger.model_calls.begin(a_call(tenant, ASKING))
+    bring_before_people(ledger, tenant, ASKING)
+    raise_budget(ledger, tenant=tenant, operation=ASKING)
+    ledger.progress.add(tenant, ASKING, ProgressKind.ASKED, 1, "", "", NOW)
 
 
 def fill_recovery(ledger: SqlLedger, tenant: str) -> None:
@@ -85,7 +102,7 @@ def fill_control(ledger: SqlLedger, tenant: str) -> None:
     ledger.operations.register(operation("op-2", tenant=tenant))
     assessed = Assessment(answer=Answer.PEOPLE, rules=("rule-1",), needs=(LADDERED,))
     second = proposal("approval-2", operation="op-2", tenant=tenant, assessment=assessed)
-    ledger.approvals.open(second, "run-2", VIEW, NOW)
+    ledger.approvals.open(second, "run-2", VIEW, NOW, ROOM)
     ledger.approvals.mark(tenant, "approval-2", 0, NOW + timedelta(minutes=5))
     approval = granted(ledger, proposal("approval-3", operation="op-3", tenant=tenant, by_rule=True))
     ledger.freezes.freeze(tenant, order(tenant=tenant), NOW)
@@ -132,6 +149,13 @@ def test_a_tenant_id_outside_the_pattern_is_refused_before_anything_is_written(e
         lambda ledger, tenant: send(ledger, command("take_over", "lena", tenant=tenant)),
         lambda ledger, tenant: ledger.escalations.close_unanswered(tenant, "op-2", 1, NOW),
         lambda ledger, tenant: ledger.operations.take_on(tenant, "op-2", "run-2", "run-3", NOW),
+        lambda ledger, tenant: ask(ledger, tenant=tenant, operation=ASKING),
+        lambda ledger, tenant: ledger.questions.mark(tenant, ASKING, 1, 0, NOW + timedelta(minutes=5)),
+        lambda ledger, tenant: ledger.questions.expire(tenant, ASKING, 1, NOW + timedelta(days=1)),
+        lambda ledger, tenant: ledger.model_calls.begin(a_call(tenant, ASKING)),
+        lambda ledger, tenant: ledger.model_calls.end(tenant, ASKING, 1, ENDED, None, ""),
+        lambda ledger, tenant: ledger.progress.add(tenant, ASKING, ProgressKind.ASKED, 1, "", "", NOW),
+        lambda ledger, tenant: raise_budget(ledger, tenant=tenant, operation=ASKING),
         lambda ledger, tenant: ledger.freezes.freeze(tenant, order(tenant=tenant), NOW),
         lambda ledger, tenant: ledger.outbox.address(tenant, 1, ["chat"], NOW),
         lambda ledger, tenant: ledger.documents.get(tenant, sha256_hex(b"secret")),
@@ -178,6 +202,13 @@ def test_another_tenants_things_get_the_answer_of_things_that_do_not_exist(
         lambda ledger, tenant: ledger.drafts.authors(tenant, OPERATION),
         lambda ledger, tenant: ledger.escalations.of_operation(tenant, "op-2"),
         lambda ledger, tenant: ledger.escalations.waiting(tenant),
+        lambda ledger, tenant: ledger.questions.current(tenant, ASKING),
+        lambda ledger, tenant: ledger.questions.of_operation(tenant, ASKING),
+        lambda ledger, tenant: ledger.questions.pending(tenant),
+        lambda ledger, tenant: ledger.model_calls.of_operation(tenant, ASKING),
+        lambda ledger, tenant: ledger.model_calls.of_tenant(tenant),
+        lambda ledger, tenant: ledger.model_calls.raises(tenant, ASKING),
+        lambda ledger, tenant: ledger.progress.since(tenant, ASKING, 0),
         lambda ledger, tenant: ledger.freezes.of_tenant(tenant),
         lambda ledger, tenant: ledger.outbox.unaddressed(tenant, 10),
         lambda ledger, tenant: ledger.outbox.take(tenant, NOW, NOW, 10),
@@ -209,11 +240,22 @@ def test_two_tenants_may_use_the_same_names_and_see_only_their_own(ledger: SqlLe
 @pytest.mark.guarantee("G47")
 def test_a_statement_of_another_tenant_moves_nothing_here(ledger: SqlLedger) -> None:
     ledger.operations.register(operation())
-    ledger.approvals.open(proposal(), "run-1", VIEW, NOW)
+    ledger.approvals.open(proposal(), "run-1", VIEW, NOW, ROOM)
     foreign = statement(proposal(tenant=OTHER), "bob")
     assert decide(ledger, foreign, signer=person("bob", tenant=OTHER)).ruling == Ruling.NOTHING_PENDING
     assert ledger.approvals.get(TENANT, "approval-1").status == ApprovalStatus.PENDING
     assert audit_types(ledger, OTHER) == ["decision.refused"]
+
+
+@pytest.mark.guarantee("G09")
+@pytest.mark.guarantee("G41")
+def test_what_waits_in_one_tenant_takes_no_room_from_another(ledger: SqlLedger) -> None:
+    fill(ledger, TENANT)
+    fill(ledger, OTHER)
+    ledger.operations.register(operation("op-5", tenant=OTHER))
+    waiting = len(ledger.questions.pending(OTHER)) + len(ledger.approvals.pending(OTHER))
+    ask(ledger, tenant=OTHER, operation="op-5", room=waiting + 1)
+    assert ledger.progress.forget(OTHER, ASKING) == len(ledger.progress.since(TENANT, ASKING, 0)) == 1
 
 
 @pytest.fixture
@@ -283,7 +325,7 @@ async def test_the_agents_checkpoints_which_have_no_wall_lie_apart_from_the_ledg
 ) -> None:
     url = postgres_url()
     ledger = opened(url, checkpoints)
-    async with checkpoints_at(url).open("thread-1", 1, Draft):
+    async with checkpoints_at(url, THREAD_KEYS).open("thread-1", 1, Draft):
         pass
     with ledger._store.engine.connect() as connection:
         assert set(inspect(connection).get_table_names()) == {*metadata.tables, "alembic_version"}

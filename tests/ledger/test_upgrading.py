@@ -19,7 +19,8 @@ from countersign.domain.proposal import ApprovalStatus, Rejection
 from countersign.ledger import SqlLedger, schema
 from countersign.ledger.engines import make_engine
 from countersign.ports import Written
-from tests.ledger.builders import NOW, OPERATION, TENANT, VIEW, draft, opened, operation, person, proposal
+from tests.ledger.asking import a_call, ask
+from tests.ledger.builders import NOW, OPERATION, ROOM, TENANT, VIEW, draft, opened, operation, person, proposal
 from tests.ledger.founding import added, enrolment, founders, key
 
 OLD_MOMENT = "2026-11-30T09:00:00.000000Z"
@@ -117,7 +118,7 @@ def test_each_operations_approvals_and_executions_keep_the_order_they_were_opene
             )  # fmt: skip
     old_database.dispose()
     ledger = opened(ledger_url, checkpoints)
-    ledger.approvals.open(proposal("fourth", operation="op-one", version=4), "run-1", VIEW, NOW)
+    ledger.approvals.open(proposal("fourth", operation="op-one", version=4), "run-1", VIEW, NOW, ROOM)
     in_order = ["one", "second", "a-third", "fourth"]
     assert [one.proposal.approval_id for one in ledger.approvals.of_operation(TENANT, "op-one")] == in_order
     latest = ledger.executions.get(TENANT, "op-one")
@@ -194,6 +195,30 @@ def test_a_withdrawal_of_before_is_no_vote_any_more_and_what_was_signed_is_kept(
     assert ledger.documents.get(TENANT, sha256_hex(b"a.b.c")) == b"a.b.c"
     assert [vote.person for vote in ledger.approvals.get(TENANT, "one").votes] == ["bob"]
     ledger.close()
+
+
+@pytest.fixture
+def at_0004(old_database: Engine, ledger_url: str, checkpoints: Path) -> SqlLedger:
+    """What a ledger of revision 0004 held, opened by this program."""
+    config = Config()
+    config.set_main_option("script_location", str(schema.MIGRATIONS))
+    with old_database.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004")
+        before = schema.revision(connection)
+    old_database.dispose()
+    assert before == "0004"
+    return opened(ledger_url, checkpoints)
+
+
+def test_an_operation_of_before_has_asked_nothing_and_can_ask_and_spend_from_now_on(at_0004: SqlLedger) -> None:
+    assert at_0004.questions.of_operation(TENANT, "op-one") == []
+    assert at_0004.model_calls.of_operation(TENANT, "op-one") == []
+    asked = ask(at_0004, operation="op-one")
+    assert at_0004.questions.pending(TENANT) == [asked.question]
+    assert at_0004.model_calls.begin(a_call(operation="op-one")).number == 1
+    assert at_0004.approvals.get(TENANT, "one").status == ApprovalStatus.GRANTED
+    at_0004.close()
 
 
 def test_every_draft_of_before_is_the_agents(old_database: Engine, ledger_url: str, checkpoints: Path) -> None:

@@ -20,6 +20,7 @@ from tests.ledger.builders import (
     DEADLINE,
     NOW,
     OPERATION,
+    ROOM,
     TENANT,
     VIEW,
     action,
@@ -52,7 +53,7 @@ def asked(*needs: Need, **changes: Any) -> Proposal:
 def opened(ledger: SqlLedger, *needs: Need) -> Proposal:
     """A pending proposal that needs them."""
     ledger.operations.register(operation())
-    return ledger.approvals.open(asked(*(needs or (laddered(),))), "run-1", VIEW, NOW).proposal
+    return ledger.approvals.open(asked(*(needs or (laddered(),))), "run-1", VIEW, NOW, ROOM).proposal
 
 
 def mark(ledger: SqlLedger, tick: int, after: timedelta) -> ApprovalStatus:
@@ -147,5 +148,5 @@ def test_an_edit_of_a_later_line_is_no_vote_of_the_first_line_of_what_it_made(le
         wanted, approval_id="approval-2", version=2, acting={"args": {"channel": "internal"}}, authors=("lena",),
         edited_from="approval-1", proposed_at=at + MINUTE, deadline=DEADLINE + 21 * MINUTE,
     )  # fmt: skip
-    assert ledger.approvals.open(made, "run-1", VIEW, at + MINUTE).status == ApprovalStatus.PENDING
+    assert ledger.approvals.open(made, "run-1", VIEW, at + MINUTE, ROOM).status == ApprovalStatus.PENDING
     assert ledger.operations.get(TENANT, OPERATION).operation == OPERATION

@@ -21,7 +21,7 @@ from countersign.ledger import SqlLedger
 from countersign.notifications.message import Message
 from countersign.notifications.webhook import body_of
 from countersign.settings import ROOT, Settings
-from tests.ledger.builders import NOW, VIEW, need, operation, proposal
+from tests.ledger.builders import NOW, ROOM, VIEW, need, operation, proposal
 from tests.ledger.founding import found
 from tests.notifications.notices import mailbox, notice, webhook
 
@@ -83,7 +83,7 @@ def test_whoever_is_asked_is_told_at_the_example_addresses_as_documented(tmp_pat
     )
     found(ledger)
     ledger.operations.register(operation("weekly-7"))
-    ledger.approvals.open(asking, "run-1", VIEW, NOW)
+    ledger.approvals.open(asking, "run-1", VIEW, NOW, ROOM)
     ((_, opened),) = ledger.outbox.unaddressed("acme", 10)
 
     assert told(opened, **addresses) == ("mail", "operations-chat")

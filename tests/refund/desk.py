@@ -86,7 +86,7 @@ class Desk:
             "document": sha256_hex(made.document), "spent": spent, "proposed_at": self._clock,
         }  # fmt: skip
         proposal = a_proposal(f"approval-of-{operation.operation}").model_copy(update=fields)
-        return assessment, self.ledger.approvals.open(proposal, "run-1", VIEW, self._clock)
+        return assessment, self.ledger.approvals.open(proposal, "run-1", VIEW, self._clock, room=1_000)
 
     def edited(self, operation: Operation, before: Proposal, **args: Any) -> Submission:
         """What a reviewer's edit makes of a proposal."""

@@ -7,7 +7,20 @@ import pytest
 from countersign.cases.report.checks import check_draft
 from countersign.domain.errors import DataRefused, Unavailable
 from countersign.domain.report import Claim, Draft
-from tests.report.sample import BODY, CLAIMS, ROWS, Cell, claim, codes, draft, evidence, findings, request, with_claim
+from tests.report.sample import (
+    BODY,
+    CLAIMS,
+    READING,
+    ROWS,
+    Cell,
+    claim,
+    codes,
+    draft,
+    evidence,
+    findings,
+    request,
+    with_claim,
+)
 
 
 def test_the_clean_draft_has_no_finding() -> None:
@@ -77,9 +90,11 @@ def test_refused_data_is_a_finding_and_an_unreachable_reader_is_not() -> None:
     def away(query: str):
         raise Unavailable("the reader is gone")
 
-    assert {found.code for found in check_draft(draft(), request(), refuse)} == {"query_refused"}
+    assert {found.code for found in check_draft(draft(), request(), READING._replace(recompute=refuse))} == {
+        "query_refused"
+    }
     with pytest.raises(Unavailable):
-        check_draft(draft(), request(), away)
+        check_draft(draft(), request(), READING._replace(recompute=away))
 
 
 def test_an_id_twice_an_unknown_and_an_unused_claim_are_found() -> None:
@@ -99,7 +114,7 @@ def test_a_second_claim_of_one_id_cannot_smuggle_another_figure() -> None:
 
 def test_findings_come_in_a_fixed_order_and_none_is_dropped() -> None:
     broken: Draft = draft(title="Sales 5", body="{{rows}} 6 6 {{rows}}", source="elsewhere", limitations=("7", "7"))
-    found = check_draft(broken, request(), evidence)
+    found = check_draft(broken, request(), READING)
     assert [each.place for each in found] == [
         "claims.total",
         "claims.growth",
@@ -112,7 +127,7 @@ def test_findings_come_in_a_fixed_order_and_none_is_dropped() -> None:
         "limitations.1:1:1",
         "source",
     ]
-    assert found == check_draft(broken, request(), evidence)
+    assert found == check_draft(broken, request(), READING)
 
 
 def test_a_finding_reads_as_one_line() -> None:
@@ -155,7 +170,7 @@ def test_money_and_per_cent_are_stated_only_where_the_query_yields_them(
     def recompute(query: str) -> Cell:
         return Cell("42", unit=known) if query == ROWS else evidence(query)
 
-    found = check_draft(with_claim("rows", unit=unit, shown=shown), request(), recompute)
+    found = check_draft(with_claim("rows", unit=unit, shown=shown), request(), READING._replace(recompute=recompute))
     assert ("unit_mismatch", "claims.rows.unit") in [(each.code, each.place) for each in found]
 
 
@@ -175,4 +190,6 @@ def test_a_result_that_is_no_finite_number_never_passes(result: str) -> None:
         return Cell(result) if query == ROWS else evidence(query)
 
     stated = with_claim("rows", value=result or "0")
-    assert "claims.rows.query" in [found.place for found in check_draft(stated, request(), recompute)]
+    assert "claims.rows.query" in [
+        found.place for found in check_draft(stated, request(), READING._replace(recompute=recompute))
+    ]

@@ -47,6 +47,7 @@ COMMAND_CLAIMS: dict[str, Any] = {
     "content": PROPOSAL.action_hash,
     "to": "",
     "successor": "",
+    "question": "",
     "key": "",
     "finding": "",
     "reference": "",

@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
@@ -52,7 +52,7 @@ from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation, RequestStatement
 from countersign.domain.proposal import Proposal, StatementKind, Vote
 from countersign.domain.refund import RefundRequest
-from countersign.domain.report import DatasetRef, DatasetSchema, ReportRequest
+from countersign.domain.report import ColumnSchema, DatasetRef, DatasetSchema, ReportRequest
 from countersign.domain.run import RunResult
 from countersign.ports import Clock, Ledger
 from countersign.settings import Settings
@@ -63,6 +63,7 @@ from tests.support.ledgers import with_tables
 from workflows.carrying import RunInput
 from workflows.governed_action import GovernedAction
 from workflows.names import GATEWAY_QUEUE, RUN_QUEUE
+from workflows.retention import Retention
 
 ROWS = """date,region,amount
 2026-01-05,North,120.50
@@ -80,6 +81,9 @@ ROLES = {
     "ben": ("admin",),
     "cleo": ("admin",),
 }
+
+MAX_PENDING = 500
+"""Proposals and questions that may wait at once, where a test is not about that."""
 
 Request = ReportRequest | RefundRequest | AdministrationRequest | CompensationRequest | MessageRequest
 
@@ -99,15 +103,30 @@ class Installation:
 
     def enrol(self, person: str, *roles: str, limits: tuple[Limit, ...] = ()) -> None:
         """Add a person with one key, `PERSON-1`, while the first set-up is open."""
+        self._enrol({person: Standing(roles=frozenset(roles), limits=limits)})
+
+    def _enrol(self, standings: Mapping[str, Standing]) -> None:
         now = datetime.now(UTC)
-        self.keys[person] = Ed25519PrivateKey.generate()
-        key = Key(id=f"{person}-1", public_key=public_text(self.keys[person]), not_before=now - timedelta(minutes=1))
-        standing = Standing(roles=frozenset(roles), limits=limits)
+        self.keys.update({person: Ed25519PrivateKey.generate() for person in standings})
         change = DirectoryChange(
-            persons=(PersonChange(person=person, standing=standing),),
-            keys_added=(KeyAddition(person=person, key=key),),
+            persons=tuple(PersonChange(person=person, standing=standing) for person, standing in standings.items()),
+            keys_added=tuple(
+                KeyAddition(
+                    person=person,
+                    key=Key(
+                        id=f"{person}-1",
+                        public_key=public_text(self.keys[person]),
+                        not_before=now - timedelta(minutes=1),
+                    ),
+                )
+                for person in standings
+            ),
         )
         self.ledger.directory.set_up(self.tenant, change, "setup", now)
+
+    def enrol_everybody(self) -> None:
+        """Add the persons of ROLES."""
+        self._enrol({person: Standing(roles=frozenset(roles)) for person, roles in ROLES.items()})
 
     def demote(self, person: str, *roles: str) -> None:
         """Leave a person these roles alone, as an executed change of the directory does."""
@@ -134,6 +153,8 @@ class Installation:
         data: str = ROWS,
         unique: tuple[str, ...] = (),
         requester: str = "rita",
+        question: str = "How did sales develop?",
+        columns: Mapping[str, ColumnSchema] | None = None,
     ) -> RunOrder:
         """Store data and request, signed by the requester, and register the operation."""
         source = self.settings.home / "incoming.csv"
@@ -141,9 +162,9 @@ class Installation:
         dataset = DatasetRef(
             sha256=bootstrap.evidence(self.settings).put(self.tenant, source),
             name="sales.csv",
-            schema=DatasetSchema(unique=unique),
+            schema=DatasetSchema(unique=unique, columns=dict(columns or {})),
         )
-        request = ReportRequest(question="How did sales develop?", channel=channel, dataset=dataset)
+        request = ReportRequest(question=question, channel=channel, dataset=dataset)
         return self._registered(operation, request, requester)
 
     def register_change(
@@ -382,7 +403,7 @@ class Installation:
             effect = bootstrap.gateway_activities(self.settings, self.ledger, self.clock)
             return worker(self.client, GATEWAY_QUEUE, effect, threads)
         steps: list[Callable[..., Any]] = bootstrap.agent_activities(self.settings, self.ledger, self.clock)
-        return worker(self.client, RUN_QUEUE, steps, threads, workflows=[GovernedAction])
+        return worker(self.client, RUN_QUEUE, steps, threads, workflows=[GovernedAction, Retention])
 
 
 def new_installation(home: Path, client: Client, **settings: Any) -> Installation:
@@ -392,6 +413,5 @@ def new_installation(home: Path, client: Client, **settings: Any) -> Installatio
     if not chosen.database_url:
         with_tables(home / "ledger.db")
     installation = Installation(chosen, bootstrap.open_ledger(chosen), client)
-    for person, roles in ROLES.items():
-        installation.enrol(person, *roles)
+    installation.enrol_everybody()
     return installation

@@ -1,7 +1,8 @@
 """A small OpenAI-compatible server for tests: scripted answers over real HTTP, every request kept and counted.
 
-It stands apart because fakes inside the process miss what goes wrong on the wire. Run as a program, it reads its script
-from a JSON file: `python -m tests.support.model_server SCRIPT.json PORT`.
+It stands apart because fakes inside the process miss what goes wrong on the wire. Whoever asks for a stream gets the
+same answer in chunks; structured output (`response_format`) is a turn whose text is the JSON. Run as a program, it
+reads its script from a JSON file: `python -m tests.support.model_server SCRIPT.json PORT`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class Turn:
     refusal: str = ""
     finish: str = "stop"
     usage: bool = True
+    model: str | None = None
+    """The model that the answer names instead of the one that was asked; empty: it names none."""
     status: int = 200
     error: str = ""
     """The error code in the body of a status other than 200."""
@@ -36,8 +39,12 @@ class Turn:
     """The whole body, instead of a well-formed one."""
     cut: bool = False
     """End the connection in the middle of the body."""
+    ended: bool = False
+    """Of a stream: end it in the middle as if it were whole, as a proxy does whose own source broke."""
     delay: float = 0.0
     """Seconds until the answer begins."""
+    pause: float = 0.0
+    """Seconds before each further chunk of a stream."""
     held: bool = False
     """Answer only after `ModelServer.release`."""
 
@@ -104,24 +111,64 @@ class ModelServer:
         return number, turn
 
 
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
 def body_of(number: int, turn: Turn, model: str) -> bytes:
     """The response body of a turn, in the form of a chat completion or of an error."""
     if turn.raw is not None:
         return turn.raw.encode()
     if turn.status != 200:
-        return json.dumps({"error": {"message": "scripted", "type": "scripted", "code": turn.error or None}}).encode()
+        said = turn.text or "scripted"
+        return json.dumps({"error": {"message": said, "type": "scripted", "code": turn.error or None}}).encode()
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
     if turn.refusal:
         message["refusal"] = turn.refusal
     if turn.calls:
         message["tool_calls"] = [_call(number, at, *call) for at, call in enumerate(turn.calls)]
-    completion: dict[str, Any] = {
-        "id": f"chatcmpl-{number}", "object": "chat.completion", "created": 0, "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if turn.calls else turn.finish}],
-    }  # fmt: skip
+    completion = _head(number, turn, model, "chat.completion") | {
+        "choices": [{"index": 0, "message": message, "finish_reason": _finish(turn)}]
+    }
     if turn.usage:
-        completion["usage"] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        completion["usage"] = USAGE
     return json.dumps(completion).encode()
+
+
+def chunks_of(number: int, turn: Turn, model: str, with_usage: bool) -> list[bytes]:
+    """The same as the events of a stream; usage comes last, where the request asks for it."""
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": piece} for piece in _pieces(turn.text)]
+    deltas += [{"refusal": piece} for piece in _pieces(turn.refusal)]
+    for at, call in enumerate(turn.calls):
+        whole = _call(number, at, *call)
+        function = whole["function"]
+        deltas.append({"tool_calls": [whole | {"index": at, "function": function | {"arguments": ""}}]})
+        deltas += [
+            {"tool_calls": [{"index": at, "function": {"arguments": piece}}]}
+            for piece in _pieces(function["arguments"])
+        ]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": _finish(turn)})
+    head = _head(number, turn, model, "chat.completion.chunk")
+    events: list[dict[str, Any]] = [{**head, "choices": [choice]} for choice in choices]
+    if turn.usage and with_usage:
+        events.append({**head, "choices": [], "usage": USAGE})
+    return [f"data: {json.dumps(event)}\n\n".encode() for event in events] + [b"data: [DONE]\n\n"]
+
+
+def _pieces(text: str) -> list[str]:
+    """A text in about four pieces."""
+    size = max(1, -(-len(text) // 4))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _head(number: int, turn: Turn, model: str, kind: str) -> dict[str, Any]:
+    named = model if turn.model is None else turn.model
+    return {"id": f"chatcmpl-{number}", "object": kind, "created": 0} | ({"model": named} if named else {})
+
+
+def _finish(turn: Turn) -> str:
+    return "tool_calls" if turn.calls and turn.finish == "stop" else turn.finish
 
 
 def _call(number: int, at: int, name: str, arguments: Any) -> dict[str, Any]:
@@ -138,17 +185,34 @@ class _Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         number, turn = self.model_server.take(request)
         time.sleep(turn.delay)
-        body = body_of(number, turn, request["model"])
         try:
-            self._answer(turn, body)
+            if request.get("stream") and turn.status == 200 and turn.raw is None:
+                with_usage = bool((request.get("stream_options") or {}).get("include_usage"))
+                self._stream(turn, chunks_of(number, turn, request["model"], with_usage))
+            else:
+                self._answer(turn, body_of(number, turn, request["model"]))
         except ConnectionError:
             self.close_connection = True  # whoever asked is gone, as in a test that killed it
 
-    def _answer(self, turn: Turn, body: bytes) -> None:
+    def _stream(self, turn: Turn, chunks: list[bytes]) -> None:
+        self._begin(turn, "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for chunk in chunks[: len(chunks) // 2] if turn.cut or turn.ended else chunks:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+            time.sleep(turn.pause)
+        if not turn.cut:
+            self.wfile.write(b"0\r\n\r\n")
+        self.close_connection = self.close_connection or turn.cut
+
+    def _begin(self, turn: Turn, form: str) -> None:
         self.send_response(turn.status)
         for name, value in turn.headers:
             self.send_header(name, value)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", form)
+
+    def _answer(self, turn: Turn, body: bytes) -> None:
+        self._begin(turn, "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body[: len(body) // 2] if turn.cut else body)

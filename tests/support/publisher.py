@@ -112,6 +112,11 @@ class Publisher:
         with self._connected() as connection:
             connection.execute("INSERT INTO calls VALUES (?, ?, ?)", (method, key, json.dumps(headers)))
 
+    def in_work(self) -> list[str]:
+        """The keys of what was begun and is not done."""
+        with self._connected() as connection:
+            return [key for (key,) in connection.execute("SELECT key FROM publications WHERE is_done = 0")]
+
     def begin(self, key: str, body: bytes) -> int:
         """Note the key before working on it: 200 begun here, 201 done before, 409 in work, 422 had another body."""
         with self._connected() as connection:

@@ -133,14 +133,16 @@ def test_each_child_gets_its_own_secrets_and_starts_from_any_folder(
 
 @pytest.mark.guarantee("G39")
 @pytest.mark.parametrize(("role", "known"), [("agent", True), ("gateway", False)])
-def test_a_models_key_in_the_dotenv_file_is_not_for_the_gateway(
+def test_a_key_of_the_agents_in_the_dotenv_file_is_not_for_the_gateway(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, role: Role, known: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-model-1\n")
+    for name in ("OPENAI_API_KEY", "COUNTERSIGN_THREAD_KEYS"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-model-1\nCOUNTERSIGN_THREAD_KEYS=k1=a2V5\n")
 
-    assert (settings_of(role).openai_api_key is not None) == known
+    settings = settings_of(role)
+    assert [each is not None for each in (settings.openai_api_key, settings.thread_keys)] == [known, known]
 
 
 def environment_of_child(parent: RunningProcess, role: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from tests.support.installation import Installation
 from tests.support.payments import PAYMENTS_TOKEN, Payments
 from tests.support.publisher import Publisher, running_publisher
 from tests.support.skipping import Skipping, skipping_installation
+from tests.workflow.asking import Models, stand_ins
 from tests.workflow.going_on import going_on_after
 from tests.workflow.press import TOKEN, press_installation
 
@@ -34,6 +35,13 @@ async def skipping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 async def restless(tmp_path: Path) -> AsyncIterator[Installation]:
     """Every wait of its runs goes on in a next run after a message or two."""
     async with going_on_after(10, tmp_path / "home") as made:
+        yield made
+
+
+@pytest.fixture
+def models() -> Iterator[Models]:
+    """Stand-ins for every model of the workers in this process; the agent asks one question."""
+    with stand_ins() as made:
         yield made
 
 

@@ -20,6 +20,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from tests.support.installation import Installation, new_installation
 from tests.support.publisher import Publisher, running_publisher
 from tests.support.temporal import GOES_ON_AFTER, running_dev_server
+from tests.workflow.asking import stand_ins
 from tests.workflow.press import TOKEN
 from tests.workflow.strict_replay import FOLDER, commands_of, save
 from tests.workflow.ways import WAYS, Way
@@ -37,6 +38,8 @@ async def record(name: str, way: Way, folder: Path, address: str) -> None:
         installation = installation.with_policy(folder, **way.need).with_fields(folder, **way.fields)
         _publish_at(installation, url)
         async with AsyncExitStack() as stack:
+            if way.agent_asks:
+                stack.enter_context(stand_ins())
             if way.has_workers:
                 await stack.enter_async_context(installation.workers())
             history = await (await way.go(installation, press)).fetch_history()

@@ -18,6 +18,7 @@ from tests.support.installation import Installation
 from tests.support.publisher import Publisher, running_publisher
 from tests.support.waiting import eventually, until_messages, until_state
 from tests.workflow.acting import approval, done, records, vote
+from tests.workflow.asking import Models, answer, until_asked, waiting_for_answer
 from tests.workflow.going_on import assert_handed_on_and_taken_on, gone_on, inputs, until_handed_on_in
 from tests.workflow.press import approved, press_installation
 
@@ -162,3 +163,39 @@ async def test_an_outage_before_going_on_makes_no_vote_late(restless: Installati
     assert result.state == State.SUCCEEDED
     (counted,) = installation.votes("op-1")
     assert counted.decided_at < proposal.deadline
+
+
+async def test_a_question_is_carried_on_with_its_deadline_and_is_asked_and_answered_once(
+    restless: Installation, models: Models
+) -> None:
+    async with restless.workers():
+        run = await waiting_for_answer(restless)
+        view = await until_asked(run, 1)
+        await gone_on(run)
+        await gone_on(run)
+        assert await until_asked(run, 1) == view
+        outcome = await run.execute_update("answer", answer(restless, "lea"), result_type=Outcome)
+        assert outcome.ruling == Ruling.ACCEPTED
+        result = await run.result()
+    assert result.state == State.SUCCEEDED
+    assert models.agent.calls == 2
+    assert [attempt for _, attempt in models.agent.begun] == [1, 1_000_001]
+    assert len(restless.ledger.questions.of_operation("acme", "op-1")) == 1
+    assert_handed_on_and_taken_on(restless, at_least=2)
+
+
+async def test_a_question_still_ends_at_its_deadline_in_a_later_run(
+    restless: Installation, tmp_path: Path, models: Models
+) -> None:
+    ladder = {"remind": ["1s"], "tiers": []}
+    answering = {"role": "lead", "within": "8s", "at_most": 10, "ladder": ladder}
+    installation = restless.with_fields(tmp_path, answering=answering)
+    async with installation.workers("agent"):
+        run = await waiting_for_answer(installation)
+        await eventually(lambda: len(records(installation, "question.reminded")) == 1)
+        await gone_on(run)
+        await gone_on(run)
+        result = await run.result()
+    assert (result.state, result.reason) == (State.EXPIRED, "unanswered_at_deadline")
+    assert [len(records(installation, type)) for type in ("question.reminded", "question.expired")] == [1, 1]
+    assert_handed_on_and_taken_on(installation, at_least=2)

@@ -13,6 +13,7 @@ from temporalio.client import WorkflowFailureError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.interfaces import (
+    Asked,
     Checked,
     Decided,
     DraftWritten,
@@ -23,6 +24,8 @@ from activities.interfaces import (
     OpenOrder,
     Proposed,
     ProposeOrder,
+    QuestionMarked,
+    QuestionOrder,
     RunPlan,
     StateRecord,
     StepOrder,
@@ -32,6 +35,7 @@ from countersign.domain.control import first_control
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.execution import EffectResult
 from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.question import QuestionStatus
 from countersign.domain.rubric import Verdict
 from countersign.domain.run import RunResult
 from countersign.domain.state import State
@@ -55,8 +59,12 @@ class Liar:
         *,
         by_rule: bool = False,
         decided: ApprovalStatus = ApprovalStatus.GRANTED,
+        asks: bool = False,
+        question: QuestionStatus = QuestionStatus.PENDING,
     ) -> None:
         self.by_rule = by_rule
+        self._asks = asks
+        self._question = question
         self._approval_id = approval_id
         self._decided = decided
 
@@ -70,7 +78,17 @@ class Liar:
 
     @activity.defn
     def draft(self, order: StepOrder) -> DraftWritten:
-        return DraftWritten(content=HASH, model="liar")
+        if not self._asks or order.resumed:
+            return DraftWritten(content=HASH, model="liar")
+        later = datetime.now(UTC) + timedelta(seconds=1)
+        asked = Asked(
+            number=1, question=HASH, calls=1, roles=("lead",), status=QuestionStatus.PENDING, deadline=later
+        )  # fmt: skip
+        return DraftWritten(content="", model="liar", asked=asked)
+
+    @activity.defn
+    def expire_question(self, order: QuestionOrder) -> QuestionMarked:
+        return QuestionMarked(status=self._question, escalated=False, roles=())
 
     @activity.defn
     def validate(self, order: StepOrder) -> Checked:
@@ -188,6 +206,29 @@ async def test_a_run_that_claims_the_pending_approval_of_another_is_refused(sqli
     result = await run_by_a_liar(sqlite_installation, liar, *ALL_STEPS)
     assert_refused(sqlite_installation, result, "approval_pending")
     assert sqlite_installation.ledger.executions.get("acme", "op-2") is None
+
+
+@pytest.mark.guarantee("G22", "G24")
+@pytest.mark.parametrize("status", [QuestionStatus.ANSWERED, QuestionStatus.SUPERSEDED, QuestionStatus.EXPIRED])
+async def test_a_made_up_question_with_a_made_up_end_leads_to_no_effect_and_to_no_end_in_the_ledger(
+    sqlite_installation: Installation, status: QuestionStatus
+) -> None:
+    """Made up to be answered, the draft that nobody wrote is refused; to be expired, the run fails as a workflow."""
+    installation, liar = sqlite_installation, Liar(asks=True, question=status)
+    with ThreadPoolExecutor(8) as threads:
+        steps = with_lies(installation, liar, "draft", "expire_question")
+        lying = worker(installation.client, RUN_QUEUE, steps, threads, workflows=[GovernedAction])
+        async with lying, installation.workers("gateway"):
+            run = await installation.start("op-1", channel="internal")
+            if status == QuestionStatus.EXPIRED:
+                with pytest.raises(WorkflowFailureError):
+                    await run.result()
+            else:
+                result = await run.result()
+                assert result.state in (State.FAILED, State.CANCELLED)
+    assert installation.ledger.operations.get("acme", "op-1").state != State.EXPIRED
+    assert installation.published("internal") == []
+    assert installation.ledger.executions.get("acme", "op-1") is None
 
 
 @workflow.defn

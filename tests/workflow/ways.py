@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,8 +22,9 @@ from countersign.domain.run import RunStatus
 from countersign.domain.state import State
 from tests.support.installation import Installation
 from tests.support.publisher import Publisher
-from tests.support.waiting import until_messages, until_state
+from tests.support.waiting import eventually, until_messages, until_state
 from tests.workflow.acting import done, operation_of, rewritten, settled, stored, taken_over, vote
+from tests.workflow.asking import answer
 
 Run = WorkflowHandle[Any, Any]
 GROWN_LONG = 60
@@ -47,6 +49,8 @@ class Way(NamedTuple):
     """Events after which its server suggests to go on in another run; 0: as usual."""
     has_workers: bool = True
     """Whether workers are there all the time; otherwise the way starts and stops them."""
+    agent_asks: bool = False
+    """Whether its agent, a stand-in, asks people one question while it drafts."""
 
 
 async def _decided(installation: Installation, operation: str, decision: StatementKind) -> Run:
@@ -333,7 +337,7 @@ async def outside_refused(installation: Installation, press: Publisher) -> Run:
     return run
 
 
-async def _begun_again(installation: Installation, run: Run) -> Run:
+async def begun_again(installation: Installation, run: Run) -> Run:
     known = installation.ledger.operations.get(installation.tenant, operation_of(run))
     order = RunOrder(tenant=known.tenant, operation=known.operation, case=known.case, request_hash=known.request_hash)
     return await installation.start_unchecked(order)
@@ -341,7 +345,7 @@ async def _begun_again(installation: Installation, run: Run) -> Run:
 
 async def begun_again_once_executed(installation: Installation, press: Publisher) -> Run:
     """Another run of an operation whose effect is there."""
-    again = await _begun_again(installation, await approved(installation, press))
+    again = await begun_again(installation, await approved(installation, press))
     await again.result()
     return again
 
@@ -350,7 +354,7 @@ async def begun_again_while_unknown(installation: Installation, press: Publisher
     """Another run of an operation whose effect may be there: it is found."""
     run = await unknown(installation, press)
     await run.terminate()
-    again = await _begun_again(installation, run)
+    again = await begun_again(installation, run)
     await until_state(again, State.OUTCOME_UNKNOWN)
     press.take_faults()
     await again.result()
@@ -397,8 +401,97 @@ async def taken_on(installation: Installation, press: Publisher) -> Run:
     return installation.client.get_workflow_handle(first.id, run_id=run_id)
 
 
+async def _asked(installation: Installation, operation: str) -> Run:
+    run = await installation.start(operation)
+    await until_state(run, State.WAITING_ANSWER)
+    return run
+
+
+async def agent_asks(installation: Installation, _: Publisher) -> Run:
+    """Open: the agent waits for an answer."""
+    return await _asked(installation, "agent-asks")
+
+
+async def answered(installation: Installation, _: Publisher) -> Run:
+    """Answered, drafted, approved and published."""
+    run = await _asked(installation, "answered")
+    await run.execute_update("answer", answer(installation, "lea", operation="answered"))
+    await until_state(run, State.WAITING_APPROVAL)
+    await vote(installation, run, "bob")
+    await run.result()
+    return run
+
+
+async def nobody_answered(installation: Installation, _: Publisher) -> Run:
+    """Neither those who were asked, nor the further line, answered in time."""
+    run = await _asked(installation, "nobody-answered")
+    await until_state(run, State.ESCALATED)
+    await run.result()
+    return run
+
+
+async def taken_over_from_asking(installation: Installation, _: Publisher) -> Run:
+    """Open: a person has taken it over while the agent waited, and left it to the agent, which asks anew."""
+    run = await _asked(installation, "taken-over-asking")
+    await taken_over(installation, run)
+    await done(installation, run, "lea", "release")
+    await until_state(run, State.WAITING_ANSWER)
+    return run
+
+
+async def question_handed_on(installation: Installation, _: Publisher) -> Run:
+    """The agent waits; its history grown long, it goes on in another run."""
+    first = await _asked(installation, "question-handed-on")
+    run_id = first.first_execution_run_id
+    present = installation.client.get_workflow_handle(first.id)
+    async with asyncio.timeout(30):
+        while (await present.describe()).run_id == run_id:
+            received = await present.query("status", result_type=RunStatus)
+            await present.signal("noise")
+            await until_messages(present, received.messages + 1)
+    return installation.client.get_workflow_handle(first.id, run_id=run_id)
+
+
+async def question_taken_on(installation: Installation, press: Publisher) -> Run:
+    """The run that goes on with it: answered."""
+    first = await question_handed_on(installation, press)
+    present = installation.client.get_workflow_handle(first.id)
+    await until_state(present, State.WAITING_ANSWER)
+    await present.execute_update("answer", answer(installation, "lea", operation="question-handed-on"))
+    await until_state(present, State.WAITING_APPROVAL)
+    run_id = (await present.describe()).run_id
+    return installation.client.get_workflow_handle(first.id, run_id=run_id)
+
+
+def _has_escalated(installation: Installation, operation: str, times: int) -> bool:
+    return len(installation.ledger.escalations.of_operation("acme", operation)) == times
+
+
+async def budget_raised(installation: Installation, _: Publisher) -> Run:
+    """Out of budget in the middle of a draft, and again at the grade; raised twice, approved and published."""
+    run = await _asked(installation, "budget-raised")
+    await run.execute_update("answer", answer(installation, "lea", operation="budget-raised"))
+    for number in (1, 2):
+        await eventually(partial(_has_escalated, installation, "budget-raised", number))
+        await until_state(run, State.ESCALATED)
+        await done(installation, run, "lea", "raise_budget", content=stored(installation, {"calls": 1}))
+    await until_state(run, State.WAITING_APPROVAL)
+    await vote(installation, run, "bob")
+    await run.result()
+    return run
+
+
+_ASKED_FURTHER = {"tiers": [{"after": "1s", "role": "admin", "decisions": ["approve"]}]}
+_ANSWERED_SOON = {"answering": {"role": "lead", "within": "3s", "at_most": 10, "ladder": _ASKED_FURTHER}}
+_ONE_CALL = {
+    "budgets": {"run": {"calls": 1}},
+    "escalations": {"BUDGET_EXCEEDED": {"role": "lead", "severity": "low"}},
+}
+
 WAYS: dict[str, Way] = {
     "administered": Way(administered),
+    "agent_asks": Way(agent_asks, agent_asks=True),
+    "answered": Way(answered, agent_asks=True),
     "approved": Way(approved),
     "approved_after_faults": Way(approved_after_faults),
     "approved_by_further_line": Way(approved_by_further_line, {"decide_within": "30s", "ladder": LADDER}),
@@ -407,6 +500,7 @@ WAYS: dict[str, Way] = {
     "begun_again_once_executed": Way(begun_again_once_executed),
     "begun_again_while_unknown": Way(begun_again_while_unknown),
     "brought_before_people": Way(brought_before_people, fields=DENIED | _route("1h")),
+    "budget_raised": Way(budget_raised, fields=_ONE_CALL, agent_asks=True),
     "by_rule": Way(by_rule),
     "cancelled": Way(cancelled),
     "carried_out_by_a_person": Way(carried_out_by_a_person),
@@ -421,14 +515,18 @@ WAYS: dict[str, Way] = {
     "held_by_a_person": Way(held_by_a_person),
     "in_time_after_outage": Way(in_time_after_outage, {"decide_within": "3s"}, has_workers=False),
     "lease_over": Way(lease_over, fields={"takeover": {"role": "lead", "lease": "2s"}}),
+    "nobody_answered": Way(nobody_answered, fields=_ANSWERED_SOON, agent_asks=True),
     "one_of_two": Way(one_of_two, {"approvals": 2}),
     "outside_refused": Way(outside_refused),
+    "question_handed_on": Way(question_handed_on, grows_long_after=GROWN_LONG, agent_asks=True),
+    "question_taken_on": Way(question_taken_on, grows_long_after=GROWN_LONG, agent_asks=True),
     "rejected": Way(rejected),
     "released": Way(released),
     "settled_executed": Way(settled_executed),
     "settled_not_executed": Way(settled_not_executed),
     "superseded": Way(superseded),
     "taken_on": Way(taken_on, grows_long_after=GROWN_LONG),
+    "taken_over_from_asking": Way(taken_over_from_asking, agent_asks=True),
     "unanswered": Way(unanswered, fields=DENIED | _route("2s")),
     "unknown": Way(unknown),
     "waiting": Way(waiting),

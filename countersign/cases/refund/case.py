@@ -71,6 +71,10 @@ class RefundCase:
         """Every finding about money and texts; see `checks.check_refund`."""
         return check_refund(draft, material.request, material.facts, by_agent=by_agent)
 
+    def edit_problem(self, operation: Operation, tool: str, args: Mapping[str, JsonValue]) -> str:  # noqa: ARG002
+        """No call of this case's agent can be changed: it only asks."""
+        return f"a call of {tool[:60]} takes no other arguments; answer it as it is"
+
     def graded_text(self, operation: Operation, draft: RefundDraft) -> str:
         """The refund, its texts and the facts that it rests on."""
         facts, _ = self._facts(operation)

@@ -8,7 +8,9 @@ from typing import ClassVar, NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from countersign.cases.case import Query, ShownDraft, Submission, read_draft
+from countersign.cases.report.allowing import allowed_queries
 from countersign.cases.report.checks import check_draft, check_texts
+from countersign.cases.report.claims import Reading
 from countersign.cases.report.rendering import render_report, rendered_title
 from countersign.cases.report.suspicion import STOPS
 from countersign.domain.action import Action
@@ -16,11 +18,12 @@ from countersign.domain.canonical import sha256_hex
 from countersign.domain.channel import ChannelConfig, channel_taking
 from countersign.domain.document_names import checked_document_name
 from countersign.domain.draft import Violation
-from countersign.domain.errors import InputRefused
+from countersign.domain.errors import InputRefused, QueryRefused
 from countersign.domain.operation import Operation
 from countersign.domain.publication import SCOPE, TOOL, TOOL_VERSION, PublishReport
-from countersign.domain.report import CLAIM_REFERENCE, Draft, ReportRequest
+from countersign.domain.report import CLAIM_REFERENCE, QUERY_TOOL, DatasetQuery, Draft, ReportRequest
 from countersign.domain.rubric import Grade
+from countersign.domain.values import first_problem
 from countersign.ports import Evidence, Ledger, ReportMaterial
 
 REPORT = "report"
@@ -57,7 +60,8 @@ class ReportCase:
     def open(self, operation: Operation) -> ReportMaterial:
         """The request with its dataset, read as the request declares it."""
         request = self._request(operation)
-        return ReportMaterial(request, self._evidence.open(operation.tenant, request.dataset))
+        allowed = allowed_queries(self._ledger.questions.of_operation(operation.tenant, operation.operation))
+        return ReportMaterial(request, self._evidence.open(operation.tenant, request.dataset), allowed)
 
     def check(self, draft: Draft, material: ReportMaterial, *, by_agent: bool) -> tuple[Violation, ...]:
         """Every figure recomputed on the data, and every word looked at.
@@ -65,8 +69,26 @@ class ReportCase:
         Orders in the data are looked for where an agent read it: a person's draft would otherwise be refused whatever
         the person writes.
         """
-        request, dataset = material
-        return check_draft(draft, request, dataset.single_value, dataset.texts if by_agent else None)
+        dataset = material.dataset
+        reading = Reading(dataset.single_value, dataset.sensitive, material.allowed)
+        return check_draft(draft, material.request, reading, dataset.texts if by_agent else None)
+
+    def edit_problem(self, operation: Operation, tool: str, args: Mapping[str, JsonValue]) -> str:
+        """A changed query is one that the dataset would answer."""
+        if tool != QUERY_TOOL:
+            return f"a call of {tool[:60]} takes no other arguments; answer it as it is"
+        try:
+            query = DatasetQuery.model_validate(dict(args))
+        except ValidationError as error:
+            return f"arguments: {first_problem(error)}; the arguments are: {', '.join(DatasetQuery.model_fields)}"
+        material = self.open(operation)
+        try:
+            material.dataset.sensitive(query.sql)
+        except QueryRefused as refused:
+            return f"argument 'sql': {refused.message}"
+        finally:
+            material.close()
+        return ""
 
     def graded_text(self, operation: Operation, draft: Draft) -> str:
         """The very text that would go out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from countersign.cases.report.claims import Recompute, check_claims
+from countersign.cases.report.claims import Reading, check_claims
 from countersign.cases.report.fields import Field, Filled, claims_by_id, fields_of, fill
 from countersign.cases.report.markup import check_markup, check_scripts, hidden_in_claims
 from countersign.cases.report.numbers import check_claim_units, check_numbers, written_out
@@ -19,17 +19,19 @@ from countersign.domain.report import CLAIM_REFERENCE, Draft, ReportRequest
 
 
 def check_draft(
-    draft: Draft, request: ReportRequest, recompute: Recompute, texts: Texts | None = None
+    draft: Draft, request: ReportRequest, reading: Reading, texts: Texts | None = None
 ) -> tuple[Violation, ...]:
     """Every finding about a draft; none means that it may be graded.
 
     The order is fixed: what must stop a run, in the draft and in the data (`texts`, where an agent read it), then
     claims, references, then each field of the report from title to limitations, then the statements
-    of source, period and unit. `recompute` runs a claim's query on the pinned evidence; its refusals become findings,
+    of source, period and unit. `reading` runs a claim's query on the pinned evidence; its refusals become findings,
     `Unavailable` is passed on because it says nothing about the draft.
     """
-    claims = [*check_claims(draft, recompute), *check_claim_units(draft, request), *hidden_in_claims(draft)]
-    orders = () if texts is None else check_data(texts)
+    claims = [*check_claims(draft, reading), *check_claim_units(draft, request), *hidden_in_claims(draft)]
+    columns = request.dataset.schema_.columns
+    sensitive = {name for name, column in columns.items() if column.sensitive}
+    orders = () if texts is None else check_data(texts, sensitive)
     return (*check_suspicion(draft, request), *orders, *claims, *_check_words(draft, request))
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
+from typing import NamedTuple
 
 from countersign.domain.draft import Violation
 from countersign.domain.errors import CountersignError, Unavailable
@@ -21,14 +22,24 @@ from countersign.ports import Cell
 _NUMBER = re.compile(r"-?(?=[0-9.]{1,100}(?![0-9.]))[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?")
 """A number of the evidence: plain digits, 100 at most. NaN, infinity and larger powers are none."""
 
+_ALLOWED = "a query that a person has allowed, letter by letter (query_dataset asks for it), or no claim on that column"
+
 _PER_CENT = re.compile(r"[%％‰]|per\s?cent|百分|basis points?|\bbps?\b|\bpp\b|基点", re.IGNORECASE)
 """What a unit says that counts in hundredths."""
 
-Recompute = Callable[[str], Cell]
-"""Runs one query on the pinned evidence, or raises a refusal."""
+
+class Reading(NamedTuple):
+    """How the pinned evidence is read; each function takes one query, or raises a refusal."""
+
+    recompute: Callable[[str], Cell]
+    """What the query yields."""
+    sensitive: Callable[[str], Sequence[str]]
+    """Which sensitive columns it reads."""
+    allowed: Collection[str] = ()
+    """The queries on those that people have allowed."""
 
 
-def check_claims(draft: Draft, recompute: Recompute) -> Iterator[Violation]:
+def check_claims(draft: Draft, reading: Reading) -> Iterator[Violation]:
     """Every finding about the claims themselves, in their order."""
     for claim_id, count in Counter(claim.id for claim in draft.claims).items():
         if count > 1:
@@ -36,12 +47,18 @@ def check_claims(draft: Draft, recompute: Recompute) -> Iterator[Violation]:
                 code="duplicate_claim_id", place=f"claims.{claim_id}", expected="one claim", found=f"{count} claims"
             )
     for claim in draft.claims:
-        yield from _check_claim(claim, recompute)
+        yield from _check_claim(claim, reading)
 
 
-def _check_claim(claim: Claim, recompute: Recompute) -> Iterator[Violation]:
+def _check_claim(claim: Claim, reading: Reading) -> Iterator[Violation]:
+    """A claim that reads what nobody allowed is not computed: a finding would tell its value."""
     try:
-        result = recompute(claim.query)
+        columns = () if claim.query in reading.allowed else reading.sensitive(claim.query)
+        if columns:
+            found = f"the query reads {', '.join(columns)}, declared sensitive"
+            yield _violation("sensitive_column", claim, "query", _ALLOWED, found)
+            return
+        result = reading.recompute(claim.query)
     except Unavailable:
         raise
     except CountersignError as refusal:

@@ -6,13 +6,13 @@ data may have followed them already, and one that wrote a secret down knows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
 from countersign.cases.report.fields import Field, Filled, claims_by_id, fields_of, fill
 from countersign.domain.draft import Violation
 from countersign.domain.report import Claim, Draft, ReportRequest
-from countersign.domain.suspicion.orders import excerpt, find_orders
+from countersign.domain.suspicion.orders import LONGEST, Order, excerpt, find_orders
 from countersign.domain.suspicion.searches import SEARCHES
 from countersign.domain.suspicion.secrets import find_secrets
 
@@ -29,6 +29,10 @@ Texts = Callable[..., Sequence[tuple[str, str]]]
 """Yields the columns of the data with their names, and with those of their cells that match one of the patterns."""
 
 _NO_ORDERS = "text that gives no orders to a model or reviewer"
+_BLOCK = "\n\n"
+"""Stands before each field in the text that is graded, as it would before the next message of a conversation."""
+_OVERLAP = 2_000
+"""Characters that two pieces of a long text have in common; more than any order has."""
 _MOST = 20
 """Findings in the data that are listed; a person needs the first ones, not a million."""
 
@@ -37,7 +41,7 @@ def check_suspicion(draft: Draft, request: ReportRequest) -> Iterator[Violation]
     """Every order and every secret in what a draft would publish, claims with their queries included."""
     claims = claims_by_id(draft)
     for field in fields_of(draft):
-        yield from _check_orders(fill(field, claims))
+        yield from _check_orders(fill(field, claims), before=_BLOCK)
         yield from _check_secrets(fill(field, claims), request)
     for claim in draft.claims:
         for text in _texts_of(claim):
@@ -45,16 +49,21 @@ def check_suspicion(draft: Draft, request: ReportRequest) -> Iterator[Violation]
             yield from _check_secrets(text, request)
 
 
-def check_data(texts: Texts) -> tuple[Violation, ...]:
-    """The first orders in what the agent could read of its data: names of columns, and cells of text columns."""
-    return tuple(islice(_orders_in(texts(*SEARCHES)), _MOST))
+def check_data(texts: Texts, sensitive: Collection[str]) -> tuple[Violation, ...]:
+    """The first orders in what the agent could read of its data: names of columns, and cells of text columns.
+
+    Of the columns named in `sensitive` no cell is quoted: what is found here is told to the agent.
+    """
+    return tuple(islice(_orders_in(texts(*SEARCHES), sensitive), _MOST))
 
 
-def _orders_in(texts: Sequence[tuple[str, str]]) -> Iterator[Violation]:
+def _orders_in(texts: Sequence[tuple[str, str]], sensitive: Collection[str]) -> Iterator[Violation]:
     for column, text in texts:
         if order := next(find_orders(text), None):
             place = f"data.{excerpt(column, 40)}"
-            yield Violation(code=INJECTION, place=place, expected=_NO_ORDERS, found=order.excerpt)
+            is_quoted = text == column or column not in sensitive
+            found = order.excerpt if is_quoted else "an order, not quoted: the column is sensitive"
+            yield Violation(code=INJECTION, place=place, expected=_NO_ORDERS, found=found)
 
 
 def _texts_of(claim: Claim) -> Iterator[Filled]:
@@ -64,10 +73,21 @@ def _texts_of(claim: Claim) -> Iterator[Filled]:
             yield fill(Field(f"claims.{claim.id}.{part}", getattr(claim, part)), {})
 
 
-def _check_orders(filled: Filled) -> Iterator[Violation]:
-    for order in find_orders(filled.text):
-        place = filled.place(order.start)
+def _check_orders(filled: Filled, before: str = "") -> Iterator[Violation]:
+    for order in _orders_of(before + filled.text):
+        place = filled.place(max(0, order.start - len(before)))
         yield Violation(code=INJECTION, place=place, expected=_NO_ORDERS, found=order.excerpt)
+
+
+def _orders_of(text: str) -> Iterator[Order]:
+    """Every order in a text of any length: with its figures filled in, a field can be longer than is looked at once."""
+    seen = set()
+    for start in range(0, max(1, len(text) - _OVERLAP), LONGEST - _OVERLAP):
+        for order in find_orders(text[start : start + LONGEST]):
+            found = Order(start + order.start, order.excerpt)
+            if found.start not in seen:
+                seen.add(found.start)
+                yield found
 
 
 def _check_secrets(filled: Filled, request: ReportRequest) -> Iterator[Violation]:

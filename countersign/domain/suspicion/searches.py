@@ -44,7 +44,7 @@ as_(?:satisfied|passed|passing|fully_met|approved|met|compliant|correct)
 (?:tu_es|vous_etes)_(?:maintenant|desormais)_|(?:approuve|accepte|valide)[rz]?_(?:ce|cette)_
 ne_.*(?:relecteur|reviseur|evaluateur|approbateur|auditeur)|(?:ahora|a_partir_de_ahora)_eres_
 (?:aprueb|acept|aprov)[ae]_este_|no_.*(?:revisor|evaluador|auditor|aprobador)|(?:approva|accetta)[a-z]*_questo_|keur_dit_
-(?:你|您)(?:现在|从现在).*(?:是|扮演)|系统提示|无条件(?:批准|通过)|(?:批准|通过|同意)(?:这份|本|此|这篇)(?:报告|草稿|草案|提案)
+(?:你|您)(?:现在|从现在).*(?:是|扮演)|系统提示|无条件(?:批准|通过)|(?:批准|通过|同意|发布|公布)了?(?:这份|本|此|这篇|该)(?:报告|草稿|草案|提案)
 (?:报告|草稿|标准|准则|评分项).*(?:为|成|作)(?:已满足|满足|通过|satisfied)|如果(?:你|您)是
 (?:不要|别|请勿|切勿|不得|勿)(?:告诉|告知|通知|提醒|让|向).*(?:人类|审核|审批|评审|复核|审计|批准|评分|审查)
 """

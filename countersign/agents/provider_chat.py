@@ -1,0 +1,108 @@
+"""The chat model of a provider, as langchain-openai has it, held to what the provider really said.
+
+It stands apart because only a process that drafts with a provider loads langchain-openai. Three things are held down
+here, each the same for whole and for streamed answers: a number or name that the provider did not give stays unknown,
+an answer that broke off is no answer, and silence ends with the time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_openai import ChatOpenAI
+from openai import BaseModel
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletion
+
+from countersign.domain.visible import escaped
+
+T = TypeVar("T")
+
+MAX_NAME = 120
+"""Characters of a model's name as the provider tells it."""
+FILTERED = "content_filter"
+"""The finish reason of an answer that the provider held back; a refusal, whatever is left of its text."""
+
+
+class BrokenOff(Exception):
+    """The provider's answer ended before it was whole."""
+
+
+class ProviderChat(ChatOpenAI):
+    """Answers with whole messages only.
+
+    `streamed` asks the provider for a stream, which is put together before any of it is read: LangChain's own way with
+    a stream completes the arguments of a tool call that broke off, and drops a refusal.
+    """
+
+    streamed: bool
+    limit: float
+    """Seconds for a whole answer; of a streamed one, for each wait for its next chunk."""
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002  # nothing is handed on in pieces
+        **kwargs: Any,
+    ) -> ChatResult:
+        payload = self._get_request_payload(messages, stop=stop, **kwargs)
+        if self.streamed:
+            return self._create_chat_result(await self._put_together(payload))
+        # The client's own limit is for each read from the socket, so that a trickle of blanks would never end.
+        async with asyncio.timeout(self.limit):
+            return self._create_chat_result(await self.async_client.create(**payload))
+
+    async def _put_together(self, payload: dict[str, Any]) -> BaseModel:
+        asked = {"stream": True, "stream_options": {"include_usage": True}}
+        state: ChatCompletionStreamState[None] = ChatCompletionStreamState()
+        began = False
+        async with await self.async_client.create(**{**payload, **asked}) as stream:
+            async for chunk in _in_time(stream, self.limit):
+                began = True
+                state.handle_chunk(chunk)
+        # A stream whose source broke can end in good order; the reason for the end is what a whole answer has.
+        if not began or any(not choice.finish_reason for choice in state.current_completion_snapshot.choices):
+            raise BrokenOff
+        return state.current_completion_snapshot
+
+    def _create_chat_result(
+        self, response: dict[Any, Any] | BaseModel, generation_info: dict[Any, Any] | None = None
+    ) -> ChatResult:
+        if isinstance(response, ChatCompletion):
+            response.usage = _usage(response.usage)
+        result = super()._create_chat_result(response, generation_info)
+        # Without a name in the answer the name that was asked for would stand there.
+        name = getattr(response, "model", None)
+        answered = escaped(name)[:MAX_NAME] if isinstance(name, str) else ""
+        result.llm_output = {**(result.llm_output or {}), "model_name": answered}
+        for generation in result.generations:
+            if (generation.generation_info or {}).get("finish_reason") == FILTERED:
+                generation.message.additional_kwargs["refusal"] = FILTERED
+        return result
+
+
+async def _in_time(source: AsyncIterator[T], limit: float) -> AsyncIterator[T]:
+    """The same items; TimeoutError where the next one takes longer than `limit` seconds."""
+    items = aiter(source)
+    while True:
+        try:
+            item = await asyncio.wait_for(anext(items), limit)
+        except StopAsyncIteration:
+            return
+        yield item
+
+
+def _usage(said: Any) -> CompletionUsage | None:
+    """Both token counts as the provider told them, or nothing: half a usage would count the other half as none."""
+    counts = [getattr(said, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    read, written = (count if type(count) is int and count >= 0 else None for count in counts)
+    if read is None or written is None:
+        return None
+    return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)

@@ -1,0 +1,147 @@
+"""`starter.py live` against a provider over real HTTP: the whole run, and the file that tells what it came to."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.cli.live_run import KNOWN_NOTHING
+from tests.cli.command_line import CommandLine
+from tests.cli.office import ROOT, starter
+from tests.cli.test_demo import left_running
+from tests.support.model_server import Turn, running_model_server
+from tests.workflow.scripted_model import API_KEY, DESCRIBE, TOTAL, grade, is_grading
+
+QUESTION = "Is Mrs Lindqvist's region counted?"
+INVENTED = "999999.99"
+PROSE = "Espresso carried the half-year"
+
+
+def total() -> str:
+    """What the example's figures add up to."""
+    with (ROOT / "examples" / "sales.csv").open(newline="", encoding="utf-8") as file:
+        return str(sum(Decimal(row["amount"]) for row in csv.DictReader(file) if row["amount"]))
+
+
+def draft(figure: str) -> Turn:
+    """A report about the example with one figure."""
+    claim = {"id": "c1", "query": TOTAL, "value": figure, "unit": "USD", "shown": f"{figure} USD"}
+    content = {
+        "title": "Sales", "body": f"{PROSE}: sales came to {{{{c1}}}} in all, summed over all records.",
+        "claims": [claim], "source": "The file sales.csv.", "period": "As the data states it.", "unit": "USD",
+        "limitations": ["Records without an amount are not counted."],
+    }  # fmt: skip
+    return Turn(calls=(("Draft", content),), model="writer-2026-11-30")
+
+
+def scripted(drafts: Sequence[Turn]) -> Any:
+    """Describe, ask and query at once, deliver; every grade is a pass, its first call answered 429."""
+    state = {"grades": 0}
+
+    def answer(number: int, request: dict[str, Any]) -> Turn:
+        if is_grading(request):
+            state["grades"] += 1
+            return Turn(status=429, headers=(("Retry-After", "0"),)) if state["grades"] == 1 else grade()
+        answered = sum(message["role"] == "assistant" for message in request["messages"])
+        asking = Turn(calls=(("ask_user", {"question": QUESTION}), ("query_dataset", {"sql": TOTAL})), usage=False)
+        turn: Turn = (DESCRIBE, asking, *drafts)[min(answered, len(drafts) + 1)]
+        return turn
+
+    return answer
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    return {
+        "COUNTERSIGN_HOME": str(tmp_path), "DATABASE_URL": "", "TEMPORAL_ADDRESS": "nowhere:1",
+        "OPENAI_API_KEY": API_KEY, "COUNTERSIGN_DRAFT_MODEL": "writer", "COUNTERSIGN_GRADE_MODEL": "critic",
+        "COUNTERSIGN_MODEL_STREAMING": "true",
+    }  # fmt: skip
+
+
+def result_file(home: Path) -> Path:
+    (path,) = (home / "live").glob("live-*.json")
+    return path
+
+
+@pytest.mark.guarantee("G46")
+@pytest.mark.timeout(120)
+def test_one_report_goes_through_draft_question_grading_and_approval(home: dict[str, str], tmp_path: Path) -> None:
+    with running_model_server(scripted([draft(total())])) as server:
+        shown = starter(home | {"OPENAI_BASE_URL": server.url}, "live", answer="Yes, it is.\ny\n")
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    path = result_file(tmp_path)
+    result = json.loads(path.read_text())
+    assert (result["state"], result["reason"], result["effect"]) == ("SUCCEEDED", "", "executed")
+    assert [call["decision"] for question in result["questions"] for call in question["calls"]] == ["respond"]
+    assert (result["checks"], [one["verdict"] for one in result["grades"]]) == (
+        [{"draft_version": 1, "violations": []}], ["satisfied"]
+    )  # fmt: skip
+    assert (result["decisions"], result["streamed"]) == (["approve"], True)
+    per_call = [
+        (each["role"], each["asked"], each["answered"], each["outcome"], each["attempt"], each["input_tokens"])
+        for each in result["calls"]
+    ]
+    assert per_call == [
+        ("draft", "writer", "writer", "answered", 1, 10),
+        ("draft", "writer", "writer", "answered", 1, None),
+        ("draft", "writer", "writer-2026-11-30", "answered", 1, 10),
+        ("grade", "critic", "", "failed", 1, None),
+        ("grade", "critic", "critic", "answered", 2, 10),
+    ]
+    assert all(each["milliseconds"] >= 0 for each in result["calls"])
+    assert (result["sums"]["calls"], result["sums"]["failed"], result["sums"]["unknown_tokens"]) == (5, 1, 2)
+    assert result["versions"]["openai"]
+    written = path.read_text()
+    for private in (
+        API_KEY,
+        server.url,
+        "127.0.0.1",
+        QUESTION,
+        "Lindqvist",
+        "Yes, it is",
+        PROSE,
+        total(),
+        "bob",
+        "lea",
+    ):
+        assert private not in written
+    assert "Yes, it is." in json.dumps(server.requests[2]), "the model was not told"
+    assert len(list((tmp_path / "live" / "published" / "public" / "acme").glob("*.md"))) == 1
+    assert left_running(home) == []
+
+
+@pytest.mark.guarantee("G40")
+@pytest.mark.timeout(120)
+def test_a_model_that_invents_a_figure_is_stopped_by_the_checks_and_nothing_is_published(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    with running_model_server(scripted([draft(INVENTED)])) as server:
+        shown = starter(home | {"OPENAI_BASE_URL": server.url}, "live", "--yes")
+
+    assert shown.returncode == 1, shown.stdout + shown.stderr
+    result = json.loads(result_file(tmp_path).read_text())
+    assert (result["state"], result["reason"]) == ("ESCALATED", "checks_failed")
+    assert ["value_mismatch" in one["violations"] for one in result["checks"]] == [True] * 3, "it had all its rounds"
+    assert (result["approval"], result["effect"], result["grades"]) == (None, None, [])
+    assert KNOWN_NOTHING in json.dumps(server.requests)
+    assert list((tmp_path / "live").rglob("published/**/*.md")) == []
+    assert INVENTED not in result_file(tmp_path).read_text()
+
+
+def test_without_a_key_it_says_what_to_set(bare: CommandLine) -> None:
+    bare.monkeypatch.setenv("OPENAI_API_KEY", "")
+
+    refused = bare("live", "--yes")
+
+    assert refused.code == 2
+    assert refused.err.startswith("error: OPENAI_API_KEY is not set: ")
+    assert refused.err.count("\n") == 1
+    assert not (bare.home / "live").exists(), "something was begun"
