@@ -51,6 +51,7 @@ def assert_published_once(installation: Installation, *operations: str) -> None:
 
 
 @pytest.mark.guarantee("G37")
+@pytest.mark.long
 async def test_killed_in_a_model_call_another_worker_repeats_that_call_alone(
     sqlite_installation: Installation, processes: Processes
 ) -> None:

@@ -43,6 +43,7 @@ def published(cli: CommandLine, operation: str) -> str | None:
 
 @pytest.mark.guarantee("G30")
 @pytest.mark.timeout(240)
+@pytest.mark.long
 def test_what_a_person_wrote_and_proposed_is_published_once_others_approved_it(cli: CommandLine) -> None:
     operation = taken(cli, started(cli, "stepped-in"))
     cli.monkeypatch.setenv("EDITOR", EDITOR)

@@ -237,6 +237,7 @@ async def test_elapsed_time_is_the_same_across_changes_of_the_clock_and_in_whate
         assert timedelta(0) <= late < AT_ONCE
 
 
+@pytest.mark.long
 async def test_a_worker_process_in_another_zone_gives_the_same_deadlines_in_utc(
     sqlite_installation: Installation, processes: Processes, tmp_path: Path
 ) -> None:

@@ -19,6 +19,8 @@ from tests.support.installation import ROWS, Installation
 from tests.support.waiting import eventually, until_messages, until_state
 from tests.workflow.acting import Run, approval, done, records
 
+pytestmark = pytest.mark.long
+
 BEFORE, AFTER = "op-1", "op-2"
 """The operation to which something comes just before the moment, and the one to which it comes just after."""
 

@@ -22,7 +22,7 @@ from tests.workflow.asking import Models, answer, until_asked, waiting_for_answe
 from tests.workflow.going_on import assert_handed_on_and_taken_on, gone_on, inputs, until_handed_on_in
 from tests.workflow.press import approved, press_installation
 
-pytestmark = pytest.mark.guarantee("G27")
+pytestmark = [pytest.mark.guarantee("G27"), pytest.mark.long]
 
 
 @pytest.mark.guarantee("G17")

@@ -22,6 +22,8 @@ from tests.workflow.acting import approval, records, vote
 from tests.workflow.going_on import gone_on, inputs
 from workflows.carrying import Carried, RunInput
 
+pytestmark = pytest.mark.long
+
 
 def forgeries(carried: Carried, installation: Installation) -> dict[str, Carried]:
     """What somebody with access to the namespace can start a run with: what they saw in a history, and changed."""

@@ -149,6 +149,7 @@ async def test_a_lines_role_counts_from_its_time_on_and_not_before(
     [(-1, State.EXPIRED), (1, State.SUCCEEDED)],
     ids=["a second before it began", "a second after"],
 )
+@pytest.mark.long
 async def test_a_vote_counts_by_when_the_server_recorded_it_though_no_worker_saw_the_line_begin(
     skipping: Skipping, tmp_path: Path, seconds: int, state: State
 ) -> None:

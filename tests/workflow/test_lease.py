@@ -158,6 +158,7 @@ async def test_each_command_of_the_holder_renews_it_and_nobody_elses(skipping: S
 
 
 @pytest.mark.parametrize("in_time", [True, False], ids=["just before", "a second after"])
+@pytest.mark.long
 async def test_a_command_counts_by_when_the_server_recorded_it_though_no_worker_was_there(
     skipping: Skipping, in_time: bool
 ) -> None:

@@ -122,11 +122,8 @@ class Case:
 
 
 @pytest.mark.guarantee("G24", "G26", "G47")
-@pytest.mark.parametrize(
-    "orders",
-    [pytest.param(orders, marks=pytest.mark.long if number else ()) for number, orders in enumerate(GROUPS)],
-    ids=range(len(GROUPS)),
-)
+@pytest.mark.parametrize("orders", GROUPS, ids=range(len(GROUPS)))
+@pytest.mark.long
 async def test_whatever_the_server_recorded_first_counts_in_every_order(
     sqlite_installation: Installation, tmp_path: Path, orders: list[tuple[str, ...]]
 ) -> None:
