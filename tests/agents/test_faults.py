@@ -21,6 +21,8 @@ from countersign.domain.rubric import Criterion, Rubric, Verdict
 from tests.agents.tables import DELIVER, good_draft, reporter, sales_material
 from tests.support.model_server import ModelServer, Turn, running_model_server
 
+pytestmark = pytest.mark.long
+
 ASKED = "test-model"
 STRUCTURED = "gpt-5.5"
 """A model that langchain knows for structured output: a grade is asked of it as a form and not as a tool."""

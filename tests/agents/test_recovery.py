@@ -29,6 +29,8 @@ from tests.support.model_server import ModelServer, Turn, by_conversation, runni
 from tests.support.processes import Processes, RunningProcess
 from tests.support.thread_keys import THREAD_KEYS
 
+pytestmark = pytest.mark.long
+
 THREAD = "acme:op-1:run:v1"
 
 

@@ -25,6 +25,8 @@ from tests.ledger.builders import (
 from tests.ledger.founding import found
 from tests.ledger.test_races import Start, race, racers, told
 
+pytestmark = pytest.mark.long
+
 __all__ = ["racers"]
 
 

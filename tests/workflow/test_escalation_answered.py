@@ -27,6 +27,8 @@ from tests.workflow.test_escalation import (
     with_wire,
 )
 
+pytestmark = pytest.mark.long
+
 LOW = COURSES["checks never pass"]
 
 
@@ -147,7 +149,6 @@ async def test_ended_by_people_it_ends_as_they_said(
 
 
 @pytest.mark.parametrize("in_time", [True, False], ids=["just before", "a second after"])
-@pytest.mark.long
 async def test_whoever_came_before_its_time_was_up_has_taken_it_over_though_no_worker_was_there(
     skipping: Skipping, tmp_path: Path, in_time: bool
 ) -> None:

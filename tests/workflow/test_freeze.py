@@ -23,6 +23,8 @@ from tests.support.waiting import eventually, until_state
 from tests.workflow.acting import Run, approval, done, holding_back, proposed, records, vote
 from tests.workflow.press import approved, press_installation
 
+pytestmark = pytest.mark.long
+
 
 def freeze(installation: Installation, tool: str = "", now: datetime | None = None) -> Freeze:
     """By lea, who is an operator."""
@@ -230,7 +232,6 @@ async def test_frozen_while_the_gateway_is_about_to_claim_nothing_is_sent(
 
 
 @pytest.mark.guarantee("G24", "G25")
-@pytest.mark.long
 async def test_deadlines_go_on_while_effects_are_frozen(tmp_path: Path) -> None:
     """Nobody decides about one run, which expires; the other's grant is void when its window is over, so people are
     asked anew, and nobody decides about that either."""

@@ -20,7 +20,7 @@ from tests.support.waiting import eventually, until_messages, until_state
 from tests.workflow.acting import approval, records, vote
 from tests.workflow.long_waits import AT_ONCE, JUST_BEFORE, audited, time_is, told, waiting
 
-pytestmark = pytest.mark.guarantee("G27")
+pytestmark = [pytest.mark.guarantee("G27"), pytest.mark.long]
 
 LEADS = {"after": "12h", "role": "lead", "decisions": ["approve", "reject"], "tell": ["requester"]}
 ADMINS = {"after": "36h", "role": "admin", "decisions": ["approve", "reject"], "tell": ["operator"]}
@@ -149,7 +149,6 @@ async def test_a_lines_role_counts_from_its_time_on_and_not_before(
     [(-1, State.EXPIRED), (1, State.SUCCEEDED)],
     ids=["a second before it began", "a second after"],
 )
-@pytest.mark.long
 async def test_a_vote_counts_by_when_the_server_recorded_it_though_no_worker_saw_the_line_begin(
     skipping: Skipping, tmp_path: Path, seconds: int, state: State
 ) -> None:

@@ -20,6 +20,8 @@ from tests.workflow.acting import Run, command, done, records, vote
 from tests.workflow.long_waits import AT_ONCE, JUST_BEFORE, SURELY, audited, time_is, told, waiting
 from tests.workflow.scripted_model import ScriptedModel, asking
 
+pytestmark = pytest.mark.long
+
 LEASE = timedelta(hours=8)
 ROUTE_WITHIN = timedelta(hours=72)
 
@@ -158,7 +160,6 @@ async def test_each_command_of_the_holder_renews_it_and_nobody_elses(skipping: S
 
 
 @pytest.mark.parametrize("in_time", [True, False], ids=["just before", "a second after"])
-@pytest.mark.long
 async def test_a_command_counts_by_when_the_server_recorded_it_though_no_worker_was_there(
     skipping: Skipping, in_time: bool
 ) -> None:

@@ -23,6 +23,8 @@ from tests.workflow.acting import (
 )
 from tests.workflow.press import approved, press_installation
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.guarantee("G29")
 async def test_executing_before_the_gateway_began_the_grant_is_void_and_nothing_is_sent(
