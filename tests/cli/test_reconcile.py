@@ -97,15 +97,15 @@ def test_what_is_not_there_is_refused(desk: Desk, arguments: tuple[str, ...], sa
 def test_a_run_to_its_end_agrees_everywhere_until_somebody_removes_what_it_did(cli: CommandLine) -> None:
     file = published(cli, "agreeing")
     agrees = cli.done("reconcile", "agreeing", *ACME)
-    assert agrees.out == "1 operations and 1 actions compared, disagreements: 0, not compared: 0\n"
+    assert agrees.out == "1 operations and 1 actions agreeing, disagreements: 0, not agreeing: 0\n"
 
     file.unlink()
 
     answer = cli("reconcile", "agreeing", *ACME)
     assert answer.code == DISAGREE
     assert re.fullmatch(
-        rf"effect_gone  compared: the ledger has it executed as {file}, and public holds nothing \(key \w{{64}}\);"
-        r" next: .* starter.py rebuild compared --tenant acme",
+        rf"effect_gone  agreeing: the ledger has it executed as {file}, and public holds nothing \(key \w{{64}}\);"
+        r" next: .* starter.py rebuild agreeing --tenant acme",
         answer.out.splitlines()[0],
     )
 
