@@ -97,7 +97,7 @@ def test_what_is_not_there_is_refused(desk: Desk, arguments: tuple[str, ...], sa
 def test_a_run_to_its_end_agrees_everywhere_until_somebody_removes_what_it_did(cli: CommandLine) -> None:
     file = published(cli, "agreeing")
     agrees = cli.done("reconcile", "agreeing", *ACME)
-    assert agrees.out == "1 operations and 1 actions agreeing, disagreements: 0, not agreeing: 0\n"
+    assert agrees.out == "1 operations and 1 actions compared, disagreements: 0, not compared: 0\n"
 
     file.unlink()
 
