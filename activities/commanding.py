@@ -21,7 +21,7 @@ from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.directory import Person
 from countersign.domain.draft import DraftObject
 from countersign.domain.errors import Conflict, CountersignError, InputRefused, NotFound, Unavailable
-from countersign.domain.model_call import Budget
+from countersign.domain.model_call import Budget, problem_with_raise, raised
 from countersign.domain.question import Answer, Answers, QuestionStatus
 from countersign.domain.strict_json import parse
 from countersign.domain.values import Value, first_problem
@@ -72,7 +72,7 @@ class Commanding:
         received = ReceivedCommand(
             message_id=message.id, transport=message.transport, command=command, token=token, at=message.received_at
         )
-        outcome = self._ledger.controls.command(received, signer, self._amendment(command))
+        outcome = self._ledger.controls.command(received, signer, self._amendment(received, signer))
         return outcome, _told(command) if outcome.ruling == Ruling.ACCEPTED else None
 
     def _asks(self, batch: MessageBatch) -> bool:
@@ -82,13 +82,14 @@ class Commanding:
             return True
         return self._runs.carries_line(batch.tenant, batch.operation, asked.question.line)
 
-    def _amendment(self, command: Command) -> Amendment:
+    def _amendment(self, received: ReceivedCommand, signer: Person) -> Amendment:
         """What the content comes to; whatever is wrong with it is told to the signer, and fails nothing."""
+        command = received.command
         try:
             if command.command == "amend":
                 return Amendment(draft=self._draft(command))
             if command.command == "answer":
-                return Amendment(answers=self._answers(command))
+                return Amendment(answers=self._answers(received, signer))
             if command.command == "raise_budget":
                 return Amendment(budget=self._budget(command))
             if command.command == "propose" and not command.draft_version and self._case(command).drafted:
@@ -109,9 +110,19 @@ class Commanding:
         draft: DraftObject = read_draft(case.form, self._content(command)).model_dump(mode="json")
         return draft
 
-    def _answers(self, command: Command) -> tuple[Answer, ...]:
-        """What is said of each call; an edit with arguments that the case lets its tool have."""
+    def _answers(self, received: ReceivedCommand, signer: Person) -> tuple[Answer, ...]:
+        """What is said of each call; an edit with arguments that the case lets its tool have.
+
+        Looking at an edit opens the evidence: that is done only for whoever may answer this very question now.
+        """
+        command = received.command
         answers = _read(Answers, self._content(command)).answers
+        if all(answer.args is None for answer in answers):
+            return answers
+        ruled = self._ledger.controls.would(command, signer, received.at)
+        if ruled.ruling != Ruling.ACCEPTED:
+            # Never left as in order: the ledger rules once more, and could accept by then what nobody looked at.
+            raise InputRefused(ruled.detail or ruled.sentence())
         asked = self._ledger.questions.current(command.tenant, command.operation)
         tools = {call.id: call.tool for call in asked.question.calls} if asked is not None else {}
         operation = self._ledger.operations.get(command.tenant, command.operation)
@@ -138,6 +149,11 @@ class Commanding:
         money = limits.money if limits is not None else None
         if added.money is not None and money is not None and added.money.currency != money.currency:
             raise InputRefused(f"the budget is in {money.currency}; add to it in that currency")
+        if limits is not None:
+            before = self._ledger.model_calls.raises(command.tenant, command.operation)
+            problem = problem_with_raise(raised(limits, (more for _, more in before)), added)
+            if problem:
+                raise InputRefused(problem)
         return added
 
     def _check_arguments(self, command: Command) -> None:

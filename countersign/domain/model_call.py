@@ -23,11 +23,14 @@ CallRole = Literal["draft", "grade"]
 _PRICE = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
 _NANO = 1_000_000_000
 _MOST = 2**53 - 1
-"""Minor units that an amount can have; whoever adds more has lifted the limit, and nothing is to fail by that."""
+"""What a whole number in the ledger can be (RFC 8785), so minor units of an amount and billionths of a cost too."""
+MOST_CALLS_ADDED = 1_000_000
+MOST_TOKENS_ADDED = 10**12
+"""Who adds more than these at once has mistyped it, or means to lift the limit, which is the policy's to do."""
 _UNITS = (("m", 60), ("h", 3600), ("d", 86400))
 _LONGEST = 99_999
 MAX_UNKNOWN = 3
-"""So many calls of unknown cost, such as a killed worker leaves, may stand in a budget of tokens or money."""
+"""So many calls of unknown cost, such as a killed worker leaves, may stand in a budget of tokens, money or time."""
 
 
 class ModelCall(Value):
@@ -91,12 +94,14 @@ class Prices(Value):
     models: dict[str, Price]
 
     def nano(self, model: str, input_tokens: int | None, output_tokens: int | None) -> int | None:
-        """What a call cost, in billionths; nothing where the model has no price or the tokens are unknown."""
+        """What a call cost, in billionths; nothing where the model has no price, the tokens are unknown, or it would be
+        more than the ledger can write down."""
         price = self.models.get(model)
         if price is None or input_tokens is None or output_tokens is None:
             return None
         # Per million tokens, in billionths: a thousand times the price for each token.
-        return int(Decimal(price.input) * 1000) * input_tokens + int(Decimal(price.output) * 1000) * output_tokens
+        nano = int(Decimal(price.input) * 1000) * input_tokens + int(Decimal(price.output) * 1000) * output_tokens
+        return nano if nano <= _MOST else None
 
 
 class Budget(Value):
@@ -169,8 +174,20 @@ def usage(calls: Iterable[ModelCall]) -> Usage:
     )
 
 
+def problem_with_raise(budget: Budget, more: Budget) -> str:
+    """Why so much cannot be added to a budget, with what was added to it before, in a sentence; empty if it can."""
+    if more.calls is not None and more.calls > MOST_CALLS_ADDED:
+        return f"{more.calls} calls are more than can be added at once; add at most {MOST_CALLS_ADDED}"
+    if more.tokens is not None and more.tokens > MOST_TOKENS_ADDED:
+        return f"{more.tokens} tokens are more than can be added at once; add at most {MOST_TOKENS_ADDED}"
+    if more.money is None or budget.money is None or budget.money.minor + more.money.minor <= _MOST:
+        return ""
+    room = Amount(currency=budget.money.currency, minor=_MOST - budget.money.minor)
+    return f"with {more.money} more the budget is larger than an amount of money can be; add at most {room}"
+
+
 def raised(budget: Budget, raises: Iterable[Budget]) -> Budget:
-    """A budget with what people added to it; what it does not limit stays so."""
+    """A budget with what people added to it, at the most what an amount can be; what it does not limit stays so."""
     total = budget
     for more in raises:
         money = total.money

@@ -20,6 +20,7 @@ from countersign.domain.durations import Duration
 from countersign.domain.identity import OperationId, PersonId, TenantId
 from countersign.domain.need import Ladder, Need, Tick, ticks
 from countersign.domain.values import Instant, Sha256, Value
+from countersign.domain.visible import is_hidden
 
 AnswerKind = Literal["approve", "edit", "reject", "respond"]
 ANSWERS: tuple[AnswerKind, ...] = get_args(AnswerKind)
@@ -185,11 +186,18 @@ def _problem(call: PendingCall, answer: Answer) -> str:
         return f"call {call.id!r} of {call.tool} cannot be answered by {kind}; allowed: {', '.join(call.decisions)}"
     if (answer.args is not None) != (kind == "edit"):
         return f"call {call.id!r}: arguments are given exactly where a call is edited"
-    if kind == "respond" and not answer.message.strip():
+    if kind == "respond" and not _says_something(answer.message):
         return f"call {call.id!r}: the agent is answered in words; give some"
+    if kind == "reject" and answer.message and not _says_something(answer.message):
+        return f"call {call.id!r}: a reader sees nothing of the reason; write one, or leave it out"
     if answer.message and kind not in ("respond", "reject"):
         return f"call {call.id!r}: {kind} takes no words for the agent"
     return ""
+
+
+def _says_something(text: str) -> bool:
+    """Whether a reader sees anything of it."""
+    return any(not character.isspace() and not is_hidden(character) for character in text)
 
 
 def may_answer(question: Question, person: Person, requester: PersonId, now: datetime) -> bool:

@@ -134,7 +134,8 @@ class ModelCalls(Protocol):
         what it may cost at the most is not known yet.
 
         BudgetExceeded (domain.errors) where the run's or the tenant's budget by the policy in force has no room for it;
-        decided under the tenant's lock, so that two runs cannot both take the last call.
+        of a run that people gave more only its own is asked. Decided under the tenant's lock, so that two runs cannot
+        both take the last call.
         """
         ...
 
@@ -151,7 +152,7 @@ class ModelCalls(Protocol):
         ...
 
     def raises(self, tenant: str, operation: str) -> Sequence[tuple[Instant, Budget]]:
-        """What people added to the run's budget (`raise_budget`), oldest first."""
+        """What people added to the run's budget (`raise_budget`), and to no other, oldest first."""
         ...
 
 

@@ -148,27 +148,29 @@ class _Handler(BaseHTTPRequestHandler):
         fault = store.arrive(resource, "POST", key)
         if fault is not None and self._instead(fault):
             return
-        with self.server.alone(resource, key) as is_alone:
-            if not is_alone:
-                self._problem(409, "still_running", "the first request under this key is running")
-                return
-            if fault is not None and fault.name == "slow":
-                self.server.ending.wait(fault.seconds)
-            answer = self._done(resource, key, body)
-        if answer is not None:
-            self._tell(resource, answer, fault)
-
-    def _done(self, resource: str, key: str, body: bytes) -> Answer | None:
-        """The answer; nothing where the caller was told why not."""
+        # Nothing is answered as long as the key is held: whoever has the answer finds the key free.
         try:
-            return self.server.store.do(resource, key, body)
+            answer = self._done(resource, key, body, fault)
         except Malformed as error:
             self._problem(400, "malformed", str(error))
         except Refused as refused:
             self._problem(422, refused.code, str(refused))
-        return None
+        else:
+            self._tell(resource, answer, fault)
 
-    def _tell(self, resource: str, answer: Answer, fault: Fault | None) -> None:
+    def _done(self, resource: str, key: str, body: bytes, fault: Fault | None) -> Answer | None:
+        """The answer; nothing where somebody else works under the key."""
+        with self.server.alone(resource, key) as is_alone:
+            if not is_alone:
+                return None
+            if fault is not None and fault.name == "slow":
+                self.server.ending.wait(fault.seconds)
+            return self.server.store.do(resource, key, body)
+
+    def _tell(self, resource: str, answer: Answer | None, fault: Fault | None) -> None:
+        if answer is None:
+            self._problem(409, "still_running", "the first request under this key is running")
+            return
         if fault is not None and fault.name == "key_forgotten":
             self.server.store.forget(resource, answer.key)
         if not self._after(fault):

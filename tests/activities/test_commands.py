@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from activities.interfaces import Told
 from countersign.domain.command import COMMANDS, Ending
 from countersign.domain.decision import Ruling
 from countersign.domain.proposal import ApprovalStatus
+from countersign.domain.question import MAX_CALLS, PendingCall, QuestionStatus
 from countersign.domain.report import Draft
 from countersign.domain.state import State
-from tests.activities.desk import OPERATION, Desk, a_draft
+from countersign.ports import Waiting
+from tests.activities.desk import OPERATION, Desk, a_draft, called
 
 NO_FORMS = (
     None, "", "{", "[]", "null", '"token"', "{}", '{"statement": ""}', '{"statement": 1}', '{"statement": null}',
@@ -217,3 +220,94 @@ def test_good_arguments_are_told_to_the_run(desk: Desk) -> None:
     decided = desk.decide(desk.message("propose", body))
     assert decided.outcomes[0].ruling == Ruling.ACCEPTED
     assert decided.told == (Told(command="propose", person="lena", draft_version=1, content=content),)
+
+
+class Asking:
+    """An agent that waits for as many guarded reads as one question takes."""
+
+    async def draft(self, *_: Any, **__: Any) -> Waiting:
+        reads = tuple(
+            PendingCall(
+                id=f"call-{number}", tool="query_dataset", args={"sql": "SELECT amount FROM data"},
+                description="It reads amounts.", decisions=("approve", "edit", "reject"),
+            )
+            for number in range(MAX_CALLS)
+        )  # fmt: skip
+        return Waiting(reads, "a-model")
+
+
+def edits(desk: Desk, sql: str, **changes: Any) -> dict[str, Any]:
+    """A command's fields that change every call that the agent waits for into this query."""
+    called(desk.as_run(), desk.drafted_by(Asking()).draft, desk.step())
+    asked = desk.ledger.questions.current("acme", OPERATION)
+    assert asked is not None
+    given = [{"call": call.id, "decision": "edit", "args": {"sql": sql}} for call in asked.question.calls]
+    return {"question": asked.question.hash(), "content": desk.put({"answers": given}), **changes}
+
+
+@pytest.fixture
+def looked_at(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries of edits that the case was asked about, each of which opened the evidence."""
+    case, queries = desk.cases["report"], []
+    look: Any = case.edit_problem  # type: ignore[attr-defined]  # the report's case is a drafted one
+
+    def looking(operation: Any, tool: str, args: Any) -> Any:
+        queries.append(args["sql"])
+        return look(operation, tool, args)
+
+    monkeypatch.setattr(case, "edit_problem", looking)
+    return queries
+
+
+@pytest.mark.guarantee("G29")
+@pytest.mark.parametrize(
+    ("person", "changes", "later", "ruling"),
+    [
+        ("olga", {}, 0, Ruling.ROLE_MISSING),
+        ("rita", {}, 0, Ruling.ROLE_MISSING),
+        ("lena", {"question": "sha256:" + "0" * 64}, 0, Ruling.STALE_QUESTION),
+        ("lena", {"control_version": 9}, 0, Ruling.STALE_CONTROL),
+        ("lena", {}, 25, Ruling.LATE),
+    ],
+    ids=["no role", "requester", "other question", "other control", "late"],
+)
+def test_edits_of_whoever_may_not_answer_open_no_evidence(
+    desk: Desk, looked_at: list[str], person: str, changes: dict[str, Any], later: int, ruling: Ruling
+) -> None:
+    answer = edits(desk, "DROP TABLE data", **changes)
+    desk.later = timedelta(hours=later)
+    outcome = desk.command(person, "answer", **answer)
+    assert (outcome.ruling, looked_at) == (ruling, [])
+
+
+@pytest.mark.parametrize(
+    ("sql", "ruling", "words", "looked"),
+    [
+        ("DROP TABLE data", Ruling.CONTENT_REFUSED, "call 'call-0': argument 'sql': only one SELECT", 1),
+        ("SELECT min(amount) FROM data", Ruling.ACCEPTED, "", MAX_CALLS),
+    ],
+)
+def test_edits_of_whoever_may_answer_are_looked_at_and_what_is_wrong_is_told(
+    desk: Desk, looked_at: list[str], sql: str, ruling: Ruling, words: str, looked: int
+) -> None:
+    outcome = desk.command("lena", "answer", **edits(desk, sql))
+    assert (outcome.ruling, outcome.detail[: len(words)], looked_at) == (ruling, words, [sql] * looked)
+
+
+def test_an_edit_that_nobody_looked_at_is_not_accepted_by_a_role_given_in_the_meantime(
+    desk: Desk, looked_at: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ruled on twice, it could be refused at first and allowed a moment later."""
+    would = type(desk.ledger.controls).would
+
+    def then_enrolled(self: Any, *said: Any) -> Any:
+        ruled = would(self, *said)
+        desk.installation.demote("olga", "lead")
+        return ruled
+
+    monkeypatch.setattr(type(desk.ledger.controls), "would", then_enrolled)
+    outcome = desk.command("olga", "answer", **edits(desk, "DROP TABLE data"))
+    assert (outcome.ruling, looked_at) == (Ruling.CONTENT_REFUSED, [])
+    asked = desk.ledger.questions.current("acme", OPERATION)
+    assert asked is not None
+    assert asked.status == QuestionStatus.PENDING

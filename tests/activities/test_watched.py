@@ -9,14 +9,21 @@ from typing import Any
 
 import pytest
 import yaml
+from langchain.agents.middleware import ModelResponse
+from langchain_core.messages import AIMessage
 from temporalio.exceptions import ApplicationError
 
 from activities.interfaces import QuestionOrder
 from countersign import bootstrap
+from countersign.agents.calling import MOST_TOKENS, watched_call
+from countersign.cases.assessing import policy_in_force
+from countersign.domain.decision import Ruling
 from countersign.domain.errors import ConfigurationRefused
-from countersign.domain.model_call import CallEnd, ModelCall
+from countersign.domain.escalation import Reason, Route, Severity
+from countersign.domain.model_call import Budget, Budgets, CallEnd, ModelCall
 from countersign.domain.progress import ProgressKind
 from countersign.domain.question import AnsweredCall, PendingCall, QuestionStatus
+from countersign.domain.state import State
 from countersign.ports import Waiting, Watching, Written
 from countersign.settings import ROOT, Settings
 from tests.activities.desk import OPERATION, Desk, a_draft, called
@@ -75,6 +82,84 @@ def test_a_call_costs_what_the_table_says_of_the_model_that_answered_and_is_else
     (call,) = calls(desk)
     assert (call.role, call.asked, call.answered, call.outcome) == ("draft", "dear", answered, "answered")
     assert (call.nano, call.currency) == (nano, "USD" if nano is not None else "")
+
+
+class Counting:
+    """Makes one call of a model that says of itself that it read and wrote so many tokens."""
+
+    def __init__(self, tokens: int) -> None:
+        self._tokens = tokens
+
+    async def draft(self, *_: Any, watching: Watching, **__: Any) -> Written:
+        usage = {"input_tokens": self._tokens, "output_tokens": self._tokens, "total_tokens": 2 * self._tokens}
+
+        async def call() -> ModelResponse[Any]:
+            return ModelResponse(result=[AIMessage("Here it is.", usage_metadata=usage)])
+
+        await watched_call(watching, "dear", call)
+        return Written(draft=a_draft(), model="dear")
+
+
+@pytest.mark.parametrize(("tokens", "known"), [(MOST_TOKENS, MOST_TOKENS), (MOST_TOKENS + 1, None), (10**30, None)])
+def test_a_count_of_tokens_that_no_call_can_have_is_unknown_and_ends_no_draft(
+    desk: Desk, tokens: int, known: int | None
+) -> None:
+    dearest = {"currency": "USD", "models": {"dear": {"input": "999999.999", "output": "999999.999"}}}
+    (desk.settings.policies / "prices.yaml").write_text(yaml.safe_dump(dearest))
+    called(desk.as_run(), desk.drafted_by(Counting(tokens)).draft, desk.step())
+    (call,) = calls(desk)
+    assert (call.outcome, call.input_tokens, call.output_tokens) == ("answered", known, known)
+    assert (call.nano, call.currency) == (None, "")
+    assert desk.standing().draft_version == 1
+
+
+LIMITED = Budgets(run=Budget.model_validate({"calls": 60, "tokens": 9, "money": "1.00 USD"}))
+
+
+def out_of_budget(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is brought before the leads, under a policy that limits it so."""
+    reason, route = Reason.BUDGET_EXCEEDED, Route(role="lead", severity=Severity.LOW)
+    hashed = desk.put({})
+    desk.ledger.escalations.open("acme", OPERATION, reason, route, "budget_exceeded", 1, "", hashed, desk.now())
+    desk.ledger.operations.move("acme", OPERATION, State.ESCALATED, reason.value, desk.now())
+    limited = policy_in_force(desk.ledger, "acme", "report").model_copy(update={"budgets": LIMITED})
+    monkeypatch.setattr("activities.commanding.policy_in_force", lambda *_: limited)
+
+
+def added(**more: Any) -> dict[str, Any]:
+    return Budget.model_validate(more).model_dump(mode="json")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"calls": 10**6 + 1}, "1000001 calls are more than can be added at once; add at most 1000000"),
+        ({"tokens": 10**12 + 1}, "add at most 1000000000000"),
+        (
+            {"money": {"currency": "USD", "minor": 9007199254740991}},
+            "larger than an amount of money can be; add at most 90071992547408.91",
+        ),
+    ],
+)
+def test_a_raise_of_more_than_can_be_meant_is_refused_in_a_sentence_and_changes_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, more: Any, words: str
+) -> None:
+    out_of_budget(desk, monkeypatch)
+    outcome = desk.command("lena", "raise_budget", content=desk.put(added(**more)))
+    assert outcome.ruling == Ruling.CONTENT_REFUSED
+    assert words in outcome.sentence()
+    assert desk.ledger.model_calls.raises("acme", OPERATION) == []
+    good = desk.command("lena", "raise_budget", content=desk.put(added(calls=1)))
+    assert good.ruling == Ruling.ACCEPTED, good.sentence()
+
+
+def test_what_was_added_before_counts_towards_the_most_that_can_be(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    out_of_budget(desk, monkeypatch)
+    before = [(desk.now(), Budget.model_validate({"money": {"currency": "USD", "minor": 9007199254740800}}))]
+    monkeypatch.setattr(type(desk.ledger.model_calls), "raises", lambda *_: before)
+    outcome = desk.command("lena", "raise_budget", content=desk.put(added(money="1.00 USD")))
+    assert outcome.ruling == Ruling.CONTENT_REFUSED
+    assert "add at most 0.91 USD" in outcome.sentence()
 
 
 def test_a_failed_call_is_kept_with_its_error_and_its_unknown_cost(desk: Desk) -> None:

@@ -15,6 +15,7 @@ from countersign.domain.model_call import (
     Prices,
     cost_text,
     exceeded,
+    problem_with_raise,
     raised,
     usage,
 )
@@ -47,6 +48,12 @@ def test_a_cost_is_exact_to_the_billionth_and_unknown_where_anything_is_unknown(
     assert cost_text(None, "USD") == "unknown"
 
 
+def test_a_cost_that_is_more_than_the_ledger_can_write_down_is_unknown() -> None:
+    prices = Prices.model_validate({"currency": "USD", "models": {"dear": {"input": "0.001", "output": "999999.999"}}})
+    assert prices.nano("dear", 2**53 - 1, 0) == 2**53 - 1
+    assert [prices.nano("dear", 2**53, 0), prices.nano("dear", 0, 10**9)] == [None, None]
+
+
 @pytest.mark.parametrize("price", ["0.2501", "-1", "1e3", 0.25, 1, "", "1.", "١"])
 def test_a_price_is_written_so_that_nothing_is_rounded(price: Any) -> None:
     with pytest.raises(ValidationError, match="is no price"):
@@ -57,6 +64,7 @@ def test_what_is_not_known_is_counted_beside_and_never_as_nothing() -> None:
     spent = usage([a_call(), a_call(outcome="failed", error="unavailable", nano=None), UNKNOWN])
     assert (spent.calls, spent.failed, spent.input_tokens, spent.output_tokens) == (3, 1, 200, 20)
     assert (spent.nano, spent.unknown_tokens, spent.unknown_cost) == ({"USD": 45_050}, 1, 2)
+    assert (spent.milliseconds, spent.unknown_time) == (3000, 1)
 
 
 USED_UP = [
@@ -75,7 +83,10 @@ def test_a_limit_that_is_reached_leaves_no_room_for_another_call(limits: Any, ca
     assert exceeded(a_budget(**limits), spent, spent) == limit
 
 
-@pytest.mark.parametrize(("limits", "limit"), [({"tokens": 9_999}, "tokens"), ({"money": "9.00 USD"}, "money")])
+@pytest.mark.parametrize(
+    ("limits", "limit"),
+    [({"tokens": 9_999}, "tokens"), ({"money": "9.00 USD"}, "money"), ({"time": "9h"}, "time")],
+)
 def test_a_few_calls_of_unknown_cost_pass_and_no_more_until_people_have_looked(limits: Any, limit: str) -> None:
     few, many = usage([UNKNOWN] * MAX_UNKNOWN), usage([UNKNOWN] * (MAX_UNKNOWN + 1))
     assert exceeded(a_budget(**limits), few, few) == ""
@@ -91,6 +102,34 @@ def test_what_people_add_counts_for_what_was_limited_and_limits_nothing_else() -
     assert raised(budget, []) == budget
     assert raised(a_budget(time="99999m"), [a_budget(time="1m")]).time == "1667h"
     assert raised(a_budget(time="99999d"), [a_budget(time="1d")]).time == "99999d"
+
+
+MOST_MONEY = {"currency": "USD", "minor": 2**53 - 1}
+
+
+def test_no_sum_of_what_people_added_is_too_large_to_be_counted() -> None:
+    more = a_budget(money=MOST_MONEY, calls=2**53 - 1, tokens=2**53 - 1)
+    total = raised(a_budget(money="1.00 USD", calls=1, tokens=1), [more, more])
+    assert total.money == more.money
+    assert exceeded(total, usage([a_call()]), usage([])) == ""
+
+
+@pytest.mark.parametrize(
+    ("most", "too_much", "words"),
+    [
+        ({"calls": 10**6}, {"calls": 10**6 + 1}, "add at most 1000000"),
+        ({"tokens": 10**12}, {"tokens": 10**12 + 1}, "add at most 1000000000000"),
+        (
+            {"money": {"currency": "USD", "minor": 9007199254740891}},
+            {"money": {"currency": "USD", "minor": 9007199254740892}},
+            "at most 90071992547408.91 USD",
+        ),
+    ],
+)
+def test_more_than_can_be_meant_is_not_added(most: Any, too_much: Any, words: str) -> None:
+    budget = a_budget(calls=1, tokens=1, money="1.00 USD")
+    assert problem_with_raise(budget, a_budget(**most)) == ""
+    assert words in problem_with_raise(budget, a_budget(**too_much))
 
 
 @pytest.mark.parametrize("said", [{}, {"calls": 0}, {"tokens": -1}, {"money": "1"}, {"calls": 1.5}, {"cals": 1}])

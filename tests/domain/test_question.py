@@ -31,9 +31,16 @@ WRONG = [
     ((SECOND_HALF.model_copy(update={"message": " "}), READ_IT), "the agent is answered in words; give some"),
     ((SECOND_HALF, READ_IT.model_copy(update={"message": "go on"})), "approve takes no words for the agent"),
 ]  # fmt: skip
+WRONG += [
+    ((SECOND_HALF.model_copy(update={"message": text}), READ_IT), "the agent is answered in words; give some")
+    for text in ("\u200b", "\u202e\u2066", " \u2060\n\ufeff", "\u3164\u2800", "\u3000\u00ad\ufe0f")
+]
+REFUSED_UNSEEN = Answer(call="call-2", decision="reject", message="\u202e\u200b")
+WRONG += [((SECOND_HALF, REFUSED_UNSEEN), "a reader sees nothing of the reason; write one, or leave it out")]
 RIGHT = [
     (SECOND_HALF, READ_IT),
     (READ_IT, SECOND_HALF),
+    (READ_IT, SECOND_HALF.model_copy(update={"message": "\u200f\u05d0"})),
     (edit(), SECOND_HALF),
     (Answer(call="call-2", decision="reject", message="not their names"), SECOND_HALF),
     (Answer(call="call-2", decision="reject"), SECOND_HALF),

@@ -142,14 +142,15 @@ def test_a_run_that_people_gave_more_neither_asks_for_the_tenants_budget_nor_use
     ledger = budgeted(empty_ledger, run={"calls": 2}, tenant={"calls": 2}, within="1h")
     called(ledger)
     bring_before_people(ledger)
-    raise_budget(ledger, minutes=1, calls=1)
-    for minutes in (2, 3):
+    raise_budget(ledger, minutes=1, calls=2)
+    for minutes in (1, 2):
         called(ledger, minutes=minutes)
-    with pytest.raises(BudgetExceeded, match="the run's budget is used up: 3 of 3 calls"):
-        called(ledger, minutes=4)
-    assert called(ledger, operation="report-8", minutes=5).number == 1
+    assert called(ledger, operation="report-8", minutes=3).number == 1
     with pytest.raises(BudgetExceeded, match="the tenant's budget of 1h for report is used up: 2 of 2 calls"):
-        called(ledger, operation="report-8", minutes=6)
+        called(ledger, operation="report-8", minutes=4)
+    assert called(ledger, minutes=5).number == 4
+    with pytest.raises(BudgetExceeded, match="the run's budget is used up: 4 of 4 calls"):
+        called(ledger, minutes=6)
 
 
 def test_calls_that_never_ended_use_a_limit_on_time_up(empty_ledger: SqlLedger) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from countersign.settings import ROOT
+from examples.payments import service
 from examples.payments.service import FAULTS
 from tests.payments.calls import Reply, call, refund
 from tests.support.payments import PAYMENTS_ADMIN_TOKEN, Payments, started_payments
@@ -79,6 +80,24 @@ def test_what_its_rules_forbid_is_refused_and_does_not_use_the_key_up(
     assert (refused.status, refused.code) == (422, code)
     assert call("GET", f"{payments.url}/by-key/k-1").status == 404
     assert call("POST", payments.url, refund(), "k-1").status == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [(refund(), 201), (refund(amount=0), 422), (b"{", 400), (refund(order="o-9"), 422)]
+)
+def test_whoever_has_an_answer_finds_the_key_free(
+    payments: Payments, monkeypatch: pytest.MonkeyPatch, body: bytes, status: int
+) -> None:
+    """Asked at the moment at which the answer is sent, since a caller who is quick enough asks then."""
+    send, held = service._Handler._send, []
+
+    def sending(self: Any, sent: int, *data: Any) -> None:
+        held.append((sent, self.server.is_running("refunds", "k-1")))
+        send(self, sent, *data)
+
+    monkeypatch.setattr(service._Handler, "_send", sending)
+    assert call("POST", payments.url, body, "k-1").status == status
+    assert held == [(status, False)]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", refund(amount="1"), refund(more="x"), refund(amount=True)])
