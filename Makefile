@@ -18,6 +18,9 @@ PY     := $(BIN)/python
 STAMP  := $(VENV)/.installed
 PYTHON ?=
 
+# Tests start hundreds of processes; each would compile all of the house anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo demo-refund live test check guarantees bench authority course chaos long lock docs format clean
 
 setup: $(STAMP)

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 from countersign.agents.offline_report import Description, Figure, Statement, limitations, plan
 from countersign.agents.offline_wording import WORDING, Language
 from countersign.agents.rule_model import RuleModel
-from countersign.domain.figures import agrees, read_shown, show
+from countersign.domain.figures.shown import agrees, read_shown, show
 from countersign.domain.report import CLAIM_REFERENCE
 from countersign.domain.visible import is_hidden
 

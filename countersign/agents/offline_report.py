@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator
 
 from countersign.agents.offline_wording import WORDING, Language
-from countersign.domain.figures import find_numbers
+from countersign.domain.figures.finding import find_numbers
 from countersign.domain.figures.scripts import foreign_words
 
 MAX_MEASURES = 4

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from countersign.agents.rule_model import Rule
-from countersign.domain.figures import find_numbers
+from countersign.domain.figures.finding import find_numbers
 
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 NAMES = {

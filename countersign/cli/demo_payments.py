@@ -12,8 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx2
-
 from countersign.cli.demo_stage import HOST, Program
 from countersign.cli.dev_server import free_port
 from countersign.domain.channel import Channels, channel_of
@@ -59,6 +57,8 @@ class PaymentService(NamedTuple):
         return list(self._called("GET", f"/orders/{order}", self.token)["payments"])
 
     def _called(self, method: str, path: str, token: str, content: object = None) -> dict[str, Any]:
+        import httpx2
+
         given = {"Authorization": f"Bearer {token}"}
         # No proxy of this machine's environment stands between the demo and itself.
         with httpx2.Client(trust_env=False, timeout=SECONDS) as client:

@@ -11,7 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 class Value(BaseModel):
     """An immutable value; an unknown field or a wrong type is an error, never dropped or coerced."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Built when first used: a command starts with hundreds of forms in sight and uses few.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 def _utc(value: datetime) -> datetime:

@@ -20,7 +20,7 @@ from countersign.cases.report.case import task_of
 from countersign.cases.report.checks import check_draft
 from countersign.cases.report.claims import Reading
 from countersign.cases.report.rendering import render_report
-from countersign.domain.figures import find_numbers
+from countersign.domain.figures.finding import find_numbers
 from countersign.domain.report import Draft, ReportRequest
 from countersign.domain.rubric import Verdict, gate
 from countersign.evidence.dataset import Dataset

@@ -18,7 +18,7 @@ from countersign.agents.refund import REFUND_AGENT
 from countersign.cases.case import read_draft
 from countersign.cases.refund.checks import check_refund
 from countersign.cases.refund.rendering import graded_text
-from countersign.domain.figures import find_numbers
+from countersign.domain.figures.finding import find_numbers
 from countersign.domain.refund import OrderFacts, RefundDraft, RefundRequest
 from countersign.domain.rubric import Grade, Rubric, Verdict, gate
 from countersign.ports import RefundMaterial, Written

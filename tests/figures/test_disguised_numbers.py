@@ -8,7 +8,7 @@ import unicodedata
 
 import pytest
 
-from countersign.domain.figures import find_numbers
+from countersign.domain.figures.finding import find_numbers
 
 DISGUISES = [
     "1\u200b2",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from countersign.domain.figures import FoundNumber, find_numbers
+from countersign.domain.figures.finding import find_numbers
+from countersign.domain.figures.found import FoundNumber
 
 
 def told(found: FoundNumber) -> str:

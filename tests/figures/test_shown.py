@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.domain.figures import agrees, find_numbers, read_shown, show
+from countersign.domain.figures.finding import find_numbers
+from countersign.domain.figures.shown import agrees, read_shown, show
 
 AGREEING = [
     ("42", "42", ""),

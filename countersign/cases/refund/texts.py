@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from countersign.domain.draft import Violation
-from countersign.domain.figures import find_numbers
+from countersign.domain.figures.finding import find_numbers
 from countersign.domain.figures.scripts import foreign_words
 from countersign.domain.figures.surroundings import FIGURE, altered_by
 from countersign.domain.refund import AFTERWARDS, AMOUNT, REFERENCE, RefundDraft, RefundRequest

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from countersign.domain.draft import Violation
 from countersign.domain.errors import CountersignError, Unavailable
-from countersign.domain.figures import agrees, read_shown
 from countersign.domain.figures.dates import read_date
+from countersign.domain.figures.shown import agrees, read_shown
 from countersign.domain.figures.units import currencies_named, is_currency, same_unit
 from countersign.domain.report import Claim, Draft
 from countersign.ports import Cell

@@ -17,7 +17,9 @@ from decimal import Decimal
 
 from countersign.cases.report.fields import Filled, Insertion
 from countersign.domain.draft import Violation
-from countersign.domain.figures import FoundNumber, find_numbers, read_shown
+from countersign.domain.figures.finding import find_numbers
+from countersign.domain.figures.found import FoundNumber
+from countersign.domain.figures.shown import read_shown
 from countersign.domain.figures.surroundings import FIGURE, altered_by, is_plain_unit
 from countersign.domain.figures.units import same_unit
 from countersign.domain.report import Draft, ReportRequest
