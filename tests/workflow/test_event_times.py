@@ -81,7 +81,7 @@ async def test_a_run_that_is_held_at_its_deadline_can_be_ended_or_taken_over_the
     async with installation.workers("agent"):
         cancelled, taken = [await installation.start(operation) for operation in (BEFORE, AFTER)]
         await eventually(lambda: {state(installation, one) for one in (BEFORE, AFTER)} <= {State.WAITING_APPROVAL})
-    await installation.after(installation.proposal(AFTER).deadline)
+    await installation.after(max(installation.proposal(one).deadline for one in (BEFORE, AFTER)))
     await cancelled.cancel()
     await signal(installation, taken, "lea", "take_over")
     async with installation.workers("agent"):
