@@ -12,7 +12,7 @@ from typing import Any
 from langchain.agents.middleware import ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage
 
-from countersign.agents.failures import ModelRefused, model_failure
+from countersign.agents.failures import ModelRefused, cause_of, model_failure
 from countersign.domain.errors import CountersignError
 from countersign.domain.model_call import CallEnd
 from countersign.ports import Watching
@@ -69,7 +69,7 @@ def _failed(model: str, error: Exception, milliseconds: int) -> CallEnd:
     if isinstance(answer, AIMessage):
         return _answered([answer], milliseconds).model_copy(update={"error": UNUSABLE})
     failure = error if isinstance(error, CountersignError) else model_failure(model, error)
-    return CallEnd(error=failure.code, milliseconds=milliseconds)
+    return CallEnd(error=failure.code, cause=cause_of(error), milliseconds=milliseconds)
 
 
 def _name(value: object) -> str:

@@ -62,6 +62,13 @@ def model_failure(model: str, error: Exception) -> CountersignError:
     return ModelRefused(f"model {model} answered HTTP {status}{_suffix(reason)}; check the model's name and limits")
 
 
+def cause_of(error: Exception) -> str:
+    """What was met, in a word or two: `HTTP 503 (overloaded)`, or the kind of error where no answer came."""
+    met = error.__cause__ if isinstance(error, CountersignError) and isinstance(error.__cause__, Exception) else error
+    status = getattr(met, "status_code", None)
+    return f"HTTP {status}{_suffix(_reason(met))}" if isinstance(status, int) else type(met).__name__
+
+
 def _suffix(reason: str) -> str:
     return f" ({reason})" if reason else ""
 

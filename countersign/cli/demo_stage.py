@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from countersign.cli.dev_server import free_port, server_command
+from countersign.cli.rendering import STARTER
 from countersign.domain.errors import Conflict, Unavailable
 from countersign.settings import ROOT, Settings, load_settings
 
@@ -85,6 +87,18 @@ def demo_settings(folder: str) -> Settings:
     home.mkdir(parents=True, exist_ok=True)
     # An installation of its own: a ledger that DATABASE_URL names and that is in use refuses the demo's persons.
     return given.model_copy(update={"home": home, "policies": given.policies.resolve(), "installation": "demo"})
+
+
+def elsewhere(settings: Settings) -> str:
+    """`starter.py` as it is called in another terminal of this checkout, about this installation."""
+    given = {
+        "COUNTERSIGN_HOME": str(settings.home),
+        "COUNTERSIGN_INSTALLATION": settings.installation,
+        # PostgreSQL's is not for the screen: a password may be in it. It is the one thing to be set there as here.
+        "DATABASE_URL": settings.database_url if settings.database_url.startswith("sqlite") else "",
+        "COUNTERSIGN_POLICIES": str(settings.policies) if settings.policies != ROOT / "policies" else "",
+    }
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in given.items() if value), STARTER])
 
 
 def _environment(settings: Settings, address: str) -> None:

@@ -14,31 +14,39 @@ import typer
 from countersign.cli.decision_message import Choice, message_of, send, what_is_signed
 from countersign.cli.demo_stage import Stage
 from countersign.cli.directory import differences, set_up
+from countersign.cli.failure import sentence_of
 from countersign.cli.keys import add_keys
-from countersign.cli.rendering import detail, one_of, say
+from countersign.cli.rendering import detail, one_of, quoted, say
 from countersign.cli.request_file import Order, RefundOrder
+from countersign.cli.review import reviewers_view
 from countersign.cli.session import Session, key_path
 from countersign.cli.show import whole_review
 from countersign.cli.start import start_operation
 from countersign.domain.errors import InputRefused, Unavailable
+from countersign.domain.model_call import ModelCall
 from countersign.domain.need import DecisionKind
 from countersign.domain.proposal import Approval
 from countersign.domain.state import State
 
 POLL_SECONDS = 0.1
-WORTH_SHOWING = ("version", "model", "codes", "verdict", "reason", "decision", "channel", "reference")
+SHORT_LINES, SHORT_LINE = 12, 200
+"""How much of a document is shown where nobody is asked."""
+WORTH_SHOWING = ("version", "model", "code", "codes", "verdict", "reason", "decision", "channel", "reference")
 """Details of a record that tell how the run goes; `audit show` has all of them."""
+_AFTERWARDS = {Unavailable.code: "; it will be tried again", "MODEL_REFUSED": "; it is not tried again"}
+"""By the error's code: what becomes of the step. An answer in an unusable form is asked for anew within the step."""
 ANSWERS: dict[str, DecisionKind] = {"y": "approve", "n": "reject"}
 
 
 class Progress:
-    """Shows the audit of one operation as it grows."""
+    """Shows the audit of one operation as it grows, and each call of a model that failed."""
 
     def __init__(self, session: Session, running: Stage, tenant: str, operation: str) -> None:
         self._session = session
         self._running = running
         self._tenant, self._operation = tenant, operation
         self._shown = 0
+        self._told: set[int] = set()
 
     def until_proposed(self) -> Approval:
         """Until there is a proposal; Unavailable if the run ends without."""
@@ -57,6 +65,7 @@ class Progress:
         while True:
             self._running.worker.require_running()
             state = self._session.ledger.operations.get(self._tenant, self._operation).state
+            self._show_failed_calls()
             self._show()
             if reached(state):
                 return state
@@ -66,8 +75,26 @@ class Progress:
         records = list(self._session.ledger.audit.records(self._tenant, self._operation))
         for record in records[self._shown :]:
             worth = {name: record.detail[name] for name in WORTH_SHOWING if name in record.detail}
+            if sentence := sentence_of(self._session, record):
+                worth["sentence"] = sentence
             say(f"  {record.recorded_at[11:19]}  {record.type:<23} {record.subject:<8} {detail(worth)}".rstrip())
         self._shown = len(records)
+
+    def _show_failed_calls(self) -> None:
+        calls = self._session.ledger.model_calls.of_operation(self._tenant, self._operation)
+        for call in calls:
+            if call.outcome == "failed" and call.number not in self._told:
+                self._told.add(call.number)
+                say(failed_call_line(call))
+
+
+def failed_call_line(call: ModelCall) -> str:
+    """`  call 1 of model writer failed: draft v1, attempt 1: UNAVAILABLE, HTTP 503; it will be tried again`."""
+    met = f"{call.error}, {call.cause}" if call.cause else call.error
+    return (
+        f"  call {call.number} of model {call.asked} failed: {call.role} v{call.draft_version}, attempt {call.attempt}:"
+        f" {met}{_AFTERWARDS.get(call.error, '')}"
+    )
 
 
 class Asked(NamedTuple):
@@ -99,12 +126,23 @@ def begin(session: Session, order: Order | RefundOrder) -> str:
 
 def decided(session: Session, approval: Approval, asked: Asked) -> None:
     """Have a person decide, sign that, send it; Unavailable where nobody answers."""
+    if asked.yes:
+        say(_in_short(session, approval, asked))
     decision = "approve" if asked.yes else _answered(session, approval, asked)
     proposal = approval.proposal
     choice = Choice(decision, asked.person)
     say(what_is_signed(proposal, choice))
     outcome = send(*message_of(session, proposal, choice))
     say(outcome.sentence() if outcome else "sent as signal; the worker will rule on it")
+
+
+def _in_short(session: Session, approval: Approval, asked: Asked) -> str:
+    """What is approved where nobody is asked: the beginning of the document, since nobody looks at it before."""
+    lines = quoted(reviewers_view(session, approval)["document"])
+    more = len(lines) - SHORT_LINES
+    shown = [line if len(line) <= SHORT_LINE else f"{line[:SHORT_LINE]}..." for line in lines[:SHORT_LINES]]
+    rest = [f"({more} more lines)"] if more > 0 else []
+    return "\n".join([f"\n{asked.question} Nobody is asked: {asked.person} approves this.", *shown, *rest, ""])
 
 
 def _answered(session: Session, approval: Approval, asked: Asked) -> DecisionKind:

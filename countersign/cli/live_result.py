@@ -28,7 +28,7 @@ def result_of(session: Session, tenant: str, operation: str) -> dict[str, Any]:
     calls = ledger.model_calls.of_operation(tenant, operation)
     approval, execution = ledger.approvals.current(tenant, operation), ledger.executions.get(tenant, operation)
     return {
-        "operation": operation, "case": stored.case, "state": stored.state, "reason": _code(stored.reason),
+        "operation": operation, "case": stored.case, "state": stored.state, "reason": code_of(stored.reason),
         "began_at": records[0].recorded_at, "latest_record_at": records[-1].recorded_at,
         "checks": [
             {"draft_version": one.detail["version"], "violations": one.detail["codes"]}
@@ -47,7 +47,7 @@ def result_of(session: Session, tenant: str, operation: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _code(reason: str) -> str:
+def code_of(reason: str) -> str:
     """A reason's code; its sentence, where it has one, can quote."""
     found = re.match(r"[a-z][a-z0-9_]*", reason)
     return found[0] if found else ""

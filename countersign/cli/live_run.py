@@ -16,11 +16,12 @@ from countersign.cli.answer import edit_problem_of, waiting_question, with_conte
 from countersign.cli.answers import asked_at_terminal, checked
 from countersign.cli.command_message import Order as Wanted
 from countersign.cli.command_message import command
-from countersign.cli.demo_stage import alone, demo_settings, stage
+from countersign.cli.demo_stage import alone, demo_settings, elsewhere, stage
 from countersign.cli.demo_steps import Asked, Progress, begin, decided, enrol
 from countersign.cli.errors import Unreadable
-from countersign.cli.live_result import result_of
-from countersign.cli.questions import question_text
+from countersign.cli.failure import sentence_of
+from countersign.cli.live_result import code_of, result_of
+from countersign.cli.questions import answer_lines, question_text
 from countersign.cli.rendering import fields, say, say_json
 from countersign.cli.request_file import Order, RefundOrder, read_order
 from countersign.cli.session import Session, now, opened
@@ -48,7 +49,8 @@ def live(
     """Run one report on examples/ with the model that OPENAI_API_KEY is for, and ask you.
 
     Starts a Temporal server and a worker; drafts, answers what the agent asks, checks, grades, publishes what you
-    approve. Prints what it came to, per call, and writes that to OPERATION.json. Exit code 1 where it was stopped.
+    approve. Prints each failed call, and what it came to; writes that to OPERATION.json. Exit code 1 where it was
+    stopped.
     """
     if not load_settings().openai_api_key:
         raise Unreadable(NO_KEY)
@@ -117,6 +119,8 @@ def _answer(session: Session, run: RunNow, yes: bool) -> None:
         raise Unavailable(
             f"not answered: the agent's question waits in {session.settings.home}; give --yes where nobody can be asked"
         ) from None
+    if yes:
+        say("\n".join([f"Nobody is asked: {ANSWERER} answers this.", *answer_lines(answers), ""]))
     order = Wanted("answer", ANSWERER, question=asked.question.hash())
     answered = with_content(session, run, order, checked(asked.question, answers, edit_problem))
     command(session, run, answered, as_json=False)
@@ -134,4 +138,19 @@ def _told(session: Session, order: Order | RefundOrder) -> None:
     path = session.settings.home / f"{order.operation}.json"
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     say_json(result)
-    say(fields([("result", f"{result['state']} {result['reason']}".rstrip()), ("file", str(path))]))
+    look = f"{elsewhere(session.settings)} {{}} {order.operation} --tenant {order.tenant}"
+    say(fields([
+        ("result", f"{result['state']} {result['reason']}".rstrip()),
+        ("why", _why(session, order)),
+        ("file", str(path)),
+        ("all that happened", look.format("timeline")),
+        ("the report", look.format("show")),
+    ]))  # fmt: skip
+
+
+def _why(session: Session, order: Order | RefundOrder) -> str:
+    """The timeline's sentence for the reason at which the run stands; empty where the reason says all."""
+    reason = code_of(session.ledger.operations.get(order.tenant, str(order.operation)).reason)
+    records = session.ledger.audit.records(order.tenant, str(order.operation))
+    said = [sentence_of(session, one) for one in records if str(one.detail.get("code", "")).lower() == reason]
+    return next(filter(None, reversed(said)), "")

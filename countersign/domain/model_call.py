@@ -54,6 +54,8 @@ class ModelCall(Value):
     """`open`: it was made, and nobody knows what became of it, as after a kill."""
     error: str = ""
     """A code, where it failed."""
+    cause: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """What was met, where it failed: `HTTP 503`, or the kind of error."""
     input_tokens: Annotated[int, Field(ge=0)] | None = None
     output_tokens: Annotated[int, Field(ge=0)] | None = None
     """Nothing: unknown."""
@@ -69,6 +71,8 @@ class CallEnd(Value):
     answered: str = ""
     error: str = ""
     """A code; empty: it was answered."""
+    cause: str = ""
+    """What was met, where it failed and that is known: `HTTP 503`, or the kind of error."""
     input_tokens: Annotated[int, Field(ge=0)] | None = None
     output_tokens: Annotated[int, Field(ge=0)] | None = None
     milliseconds: Annotated[int, Field(ge=0)]

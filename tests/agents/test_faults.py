@@ -55,10 +55,15 @@ class Recorder:
 
     @property
     def end(self) -> CallEnd:
-        """Of the one call that there was, without its time."""
+        """Of the one call that there was, without its time and its cause."""
         (end,) = self.ends
         assert end.milliseconds >= 0
-        return end.model_copy(update={"milliseconds": 0})
+        return end.model_copy(update={"milliseconds": 0, "cause": ""})
+
+    @property
+    def cause(self) -> str:
+        """What was met in that call."""
+        return self.ends[0].cause
 
 
 class Fault(NamedTuple):
@@ -121,6 +126,10 @@ async def test_a_draft_that_fails_says_whether_to_try_again_and_leaves_a_record(
         assert type(failure.value) is fault.failure
         assert getattr(failure.value, "retry_after", None) == (7.0 if fault.turn.headers else None)
         assert recorder.end == fault.end
+        if fault.turn.status != 200:
+            assert recorder.cause == f"HTTP {fault.turn.status} (scripted)"
+        else:
+            assert bool(recorder.cause) == (fault.end is NOTHING_CAME)
         if fault.failure is ModelUnavailable:
             written = await drafted(server, streaming, tmp_path, Recorder(), attempt=2)
             assert written.draft == good_draft()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
+import subprocess
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -11,11 +14,14 @@ from typing import Any
 
 import pytest
 
+from countersign.cli.dev_server import free_port
 from countersign.cli.live_run import KNOWN_NOTHING
 from tests.cli.command_line import CommandLine
-from tests.cli.office import ROOT, starter
+from tests.cli.office import ROOT, STARTER, starter
 from tests.cli.test_demo import left_running
+from tests.cli.test_reading import documented
 from tests.support.model_server import Turn, running_model_server
+from tests.support.processes import Processes
 from tests.workflow.scripted_model import API_KEY, DESCRIBE, TOTAL, grade, is_grading
 
 QUESTION = "Is Mrs Lindqvist's region counted?"
@@ -99,6 +105,10 @@ def test_one_report_goes_through_draft_question_grading_and_approval(home: dict[
     assert all(each["milliseconds"] >= 0 for each in result["calls"])
     assert (result["sums"]["calls"], result["sums"]["failed"], result["sums"]["unknown_tokens"]) == (5, 1, 2)
     assert result["versions"]["openai"]
+    assert set(result) == documented()["live"]
+    live_section = (ROOT / "docs" / "json.md").read_text(encoding="utf-8").partition("\n## `live`\n")[2]
+    told_of_calls = live_section.partition("| `calls` |")[2].partition("\n")[0]
+    assert set(re.findall(r"`(\w+)`", told_of_calls)) == {*result["calls"][0]}
     written = path.read_text()
     for private in (
         API_KEY,
@@ -132,8 +142,66 @@ def test_a_model_that_invents_a_figure_is_stopped_by_the_checks_and_nothing_is_p
     assert ["value_mismatch" in one["violations"] for one in result["checks"]] == [True] * 3, "it had all its rounds"
     assert (result["approval"], result["effect"], result["grades"]) == (None, None, [])
     assert KNOWN_NOTHING in json.dumps(server.requests)
+    assert f"call-2-0: respond\n    | {KNOWN_NOTHING}" in shown.stdout
     assert list((tmp_path / "live").rglob("published/**/*.md")) == []
     assert INVENTED not in result_file(tmp_path).read_text()
+
+
+@pytest.mark.timeout(120)
+def test_with_yes_it_shows_what_was_asked_what_was_said_and_what_was_approved(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    with running_model_server(scripted([draft(total())])) as server:
+        shown = starter(home | {"OPENAI_BASE_URL": server.url}, "live", "--yes")
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    asked, answered, approved = (
+        shown.stdout.partition(text)[2] for text in (QUESTION, "Nobody is asked: lea answers this.",
+                                                     "Publish this? Nobody is asked: bob approves this.\n| # Sales\n")
+    )  # fmt: skip
+    assert answered.startswith(f"\n  call-2-0: respond\n    | {KNOWN_NOTHING}\n")
+    assert len(asked) > len(answered) > len(approved) > 0, "something was not shown, or not in order"
+    assert f"| {PROSE}: sales came to {total()} USD in all" in approved
+    assert re.search(r"^title +", approved, re.MULTILINE)
+
+
+@pytest.mark.timeout(120)
+def test_calls_that_fail_are_told_as_they_do_and_so_is_why_the_run_ended(
+    processes: Processes, home: dict[str, str], tmp_path: Path
+) -> None:
+    """A service that is away at first, then busy, then refuses the key."""
+    port = free_port()
+    away = home | {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}
+    refused = Turn(status=401, error="invalid_api_key")
+
+    live = processes.start([*STARTER, "live", "--yes"], env=away, cwd=ROOT)
+    first = (
+        "  call 1 of model writer failed: draft v1, attempt 1: UNAVAILABLE, APIConnectionError; it will be tried again"
+    )
+    live.wait_for_line(f"^{first}$", timeout=60)
+    with running_model_server(lambda number, _: Turn(status=503) if number == 1 else refused, port):
+        assert live.wait(60) == 1
+
+    shown = live.output
+    assert re.search(r"attempt [2-9]: UNAVAILABLE, HTTP 503 \(scripted\); it will be tried again$", shown, re.MULTILINE)
+    assert re.search(r": MODEL_REFUSED, HTTP 401 \(invalid_api_key\); it is not tried again$", shown, re.MULTILINE)
+    assert re.search(r"^result +ESCALATED model_refused$", shown, re.MULTILINE)
+    sentence = "model writer answered HTTP 401 (invalid_api_key); check the key and its rights"
+    assert re.search(rf"^why +{re.escape(sentence)}$", shown, re.MULTILINE)
+    command = re.search(r"^all that happened +(.+)$", shown, re.MULTILINE)
+    assert command is not None
+    assert sentence in in_a_new_terminal(command[1], tmp_path)
+
+
+def in_a_new_terminal(line: str, home: Path) -> str:
+    """What a command says where nothing but the line itself says about which installation it is."""
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("COUNTERSIGN_", "DATABASE_"))}
+    line = line.replace(".venv/bin/python", STARTER[0])
+    done = subprocess.run(
+        line, shell=True, cwd=ROOT, env={**bare, "HOME": str(home)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_without_a_key_it_says_what_to_set(bare: CommandLine) -> None:
