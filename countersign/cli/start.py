@@ -114,10 +114,12 @@ def next_lines(operation: Operation) -> list[tuple[str, str]]:
     name = f"{operation.operation} --tenant {operation.tenant}"
     if operation.state.terminal:
         return [("next", f"{STARTER} show {name}")]
+    asking = (f"if it says {State.WAITING_ANSWER}", f"the agent asks first: {STARTER} answer {name} --as PERSON")
     if operation.case == REFUND:
         # Whether people are asked is not known before it is drafted: a small one is granted by rule, and never waits.
-        return [("next", f"{STARTER} wait {name}"), ("if people are asked", f"{STARTER} show {name} --review")]
+        return [("next", f"{STARTER} wait {name}"), asking, ("if people are asked", f"{STARTER} show {name} --review")]
     return [
         ("next", f"{STARTER} wait {name} --until {State.WAITING_APPROVAL}"),
+        asking,
         ("then", f"{STARTER} show {name} --review"),
     ]

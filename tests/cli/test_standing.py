@@ -125,4 +125,7 @@ def test_after_a_start_people_are_waited_for_only_where_they_are_sure_to_be_aske
         tenant=TENANT, operation=OPERATION, case=case, request_hash=sha256_hex(b""), requester="rita",
         statement="a.b.c", registered_at=now(),
     )  # fmt: skip
-    assert next_lines(operation)[0][1].partition("starter.py wait ")[2] == waits
+    first, asking, _ = next_lines(operation)
+    assert first[1].partition("starter.py wait ")[2] == waits
+    assert asking[0] == "if it says WAITING_ANSWER", "it may wait for an answer before"
+    assert asking[1].endswith("starter.py answer report-7 --tenant acme --as PERSON")
