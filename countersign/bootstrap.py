@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from countersign.agents.checkpoint_keys import ThreadKeys
     from countersign.agents.kind import AgentKind
     from countersign.agents.models import ModelSettings
+    from countersign.agents.threads import Threads
     from countersign.gateway.channels import Channel
     from countersign.gateway.reconciling import Outside, Way
     from countersign.notifications.relay import Relay
@@ -303,15 +304,21 @@ def thread_keys(settings: Settings) -> ThreadKeys:
     from countersign.agents.checkpoint_keys import keys_in, keys_in_file
 
     given = settings.thread_keys
-    return keys_in(given.get_secret_value()) if given else keys_in_file(settings.keys_folder / "threads.keys")
+    return keys_in(given.get_secret_value()) if given else keys_in_file(settings.thread_keys_file)
 
 
 def retention(settings: Settings, ledger: Ledger) -> Retainer:
     """What deletes the agents' stored threads of operations that have ended."""
     from countersign.agents.retention import Retention
+
+    return Retention(ledger, threads(settings))
+
+
+def threads(settings: Settings) -> Threads:
+    """The agents' stored threads."""
     from countersign.agents.threads import threads_at
 
-    return Retention(ledger, threads_at(settings.threads_url))
+    return threads_at(settings.threads_url)
 
 
 def _grader(models: ModelSettings) -> Grader:

@@ -118,6 +118,11 @@ class Settings(BaseSettings):
         return self.home / "keys"
 
     @property
+    def thread_keys_file(self) -> Path:
+        """Keys of the agents' checkpoints, where `thread_keys` is not set."""
+        return self.keys_folder / "threads.keys"
+
+    @property
     def reports_folder(self) -> Path:
         """Where file channels publish, a folder per channel."""
         return self.home / "published"

@@ -22,6 +22,7 @@ from countersign.domain.errors import ConfigurationRefused, CountersignError, Un
 from countersign.domain.identity import NAME_PATTERN
 
 SETTING = "COUNTERSIGN_THREAD_KEYS"
+CIPHER = "aes256gcm"
 KEY_BYTES = 32
 NONCE_BYTES = 12
 FORM = "ID=KEY,ID2=KEY2 with ids of a-z 0-9 . _ - and keys of 32 bytes in base64 (openssl rand -base64 32)"
@@ -37,14 +38,17 @@ class CheckpointRefused(CountersignError):
 class ThreadKeys:
     """AES-256-GCM under several keys: the first encrypts, all decrypt."""
 
-    def __init__(self, keys: Mapping[str, bytes]) -> None:
+    def __init__(self, keys: Mapping[str, bytes], where: str = SETTING) -> None:
         """
         Args:
             keys: 32 bytes each, by id; the first is the one that encrypts.
+            where: the setting or file in which they stand, for people.
         """
         self._ciphers = {name: AESGCM(key) for name, key in keys.items()}
-        self.first = next(iter(keys))
+        self.names = tuple(keys)
+        self.first = self.names[0]
         """The id of the key that encrypts."""
+        self.where = where
 
     def encrypt(self, data: bytes, bound: str) -> bytes:
         """A random nonce and the sealed `data`, under the first key; it opens only beside the same `bound`."""
@@ -58,10 +62,10 @@ class ThreadKeys:
             CheckpointRefused: there is no such key, or not this data was sealed with it beside `bound`.
         """
         if key not in self._ciphers:
-            known = ", ".join(self._ciphers)
+            known = ", ".join(self.names)
             raise CheckpointRefused(
-                f"it is encrypted with key {key[:64]!r}, and the keys given are {known}; add that one to {SETTING},"
-                " behind the first"
+                f"it is encrypted with key {key[:64]!r}, and the keys given are {known}; add that one, as ID=KEY, to"
+                f" {self.where}, behind the first, and restart the workers"
             )
         try:
             return self._ciphers[key].decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound.encode())
@@ -86,7 +90,13 @@ def keys_in(text: str, where: str = SETTING) -> ThreadKeys:
         if name in keys:
             raise ConfigurationRefused(f"{where}: entry {number} has the id of an earlier one; give each key its own")
         keys[name] = key
-    return ThreadKeys(keys)
+    return ThreadKeys(keys, where)
+
+
+def key_of(sealed_as: str) -> str:
+    """The id of the key that a stored value's type names, `msgpack+aes256gcm+KEY`; empty where it is not encrypted."""
+    _, *how = sealed_as.split("+")
+    return how[1] if len(how) == 2 and how[0] == CIPHER else ""
 
 
 def keys_in_file(path: Path) -> ThreadKeys:

@@ -7,6 +7,7 @@ with its metadata, and each pending write with its place; what remains in clear 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, cast
@@ -24,10 +25,9 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from countersign.agents.checkpoint_keys import CheckpointRefused, ThreadKeys, bound_to
+from countersign.agents.checkpoint_keys import CIPHER, CheckpointRefused, ThreadKeys, bound_to, key_of
 from countersign.domain.values import Value
 
-CIPHER = "aes256gcm"
 WHOLE = "sealed"
 """The one channel of a checkpoint as it is stored: the checkpoint itself, and its metadata."""
 PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
@@ -55,13 +55,14 @@ class SealedSerializer(SerializerProtocol):
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """The value; CheckpointRefused where it is not encrypted, changed, or of another thread."""
         sealed_as, sealed = data
-        kind, *how = sealed_as.split("+")
-        if len(how) != 2 or how[0] != CIPHER:
+        key = key_of(sealed_as)
+        if not key:
             raise CheckpointRefused("it is not encrypted")
-        return self._plain.loads_typed((kind, self._keys.decrypt(how[1], sealed, bound_to(self._thread, sealed_as))))
+        opened = self._keys.decrypt(key, sealed, bound_to(self._thread, sealed_as))
+        return self._plain.loads_typed((sealed_as.partition("+")[0], opened))
 
 
-class SealedSaver(BaseCheckpointSaver[str]):
+class SealedSaver(BaseCheckpointSaver[str], ABC):
     """Goes before a saver of the library: nothing reaches its tables but sealed, nor comes from them but as written.
 
     Each write is made within `_held`, which is the place to refuse it.
@@ -69,8 +70,9 @@ class SealedSaver(BaseCheckpointSaver[str]):
 
     thread: str
 
+    @abstractmethod
     def _held(self) -> AbstractAsyncContextManager[None]:
-        raise NotImplementedError
+        """What each write is made within; it refuses one that this attempt may make no more."""
 
     async def aput(
         self,

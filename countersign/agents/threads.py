@@ -1,4 +1,4 @@
-"""The stored threads of agents, as a retention needs them: which there are, and to delete them whole.
+"""The stored threads of agents, as a retention needs them: which there are, under which keys, and to delete them whole.
 
 Apart from the checkpoints themselves, since neither keys nor the agent framework are needed for it, which takes seconds
 to load. A thread's id begins with `tenant:operation:`, and neither part holds a colon.
@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import psycopg
 from psycopg import sql
 
+from countersign.agents.checkpoint_keys import key_of
 from countersign.domain.errors import ConfigurationRefused, Unavailable
 
 BUSY_SECONDS = 30
@@ -34,6 +35,10 @@ class Threads(Protocol):
 
     def of_tenant(self, tenant: str) -> Found:
         """The tenant's threads by operation; Unavailable where the database does not answer."""
+        ...
+
+    def by_key(self) -> Found:
+        """Every thread by the id of each key that something of it is encrypted with; Unavailable as above."""
         ...
 
     def delete(self, threads: Sequence[str]) -> None:
@@ -81,6 +86,13 @@ class SqliteThreads:
             rows = connection.execute(f"SELECT thread_id FROM {ATTEMPTS}").fetchall() if there else []
         return _by_operation(tenant, rows)
 
+    def by_key(self) -> Found:
+        """See Threads."""
+        with self._connection() as connection:
+            there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (ATTEMPTS,)).fetchone()
+            select = "SELECT thread_id, type FROM checkpoints UNION SELECT thread_id, type FROM writes"
+            return _by_key(connection.execute(select).fetchall() if there else [])
+
     def delete(self, threads: Sequence[str]) -> None:
         """See Threads."""
         with self._connection() as connection:
@@ -115,6 +127,16 @@ class PostgresThreads:
             rows = connection.execute(names).fetchall() if there and there[0] else []
         return _by_operation(tenant, rows)
 
+    def by_key(self) -> Found:
+        """See Threads."""
+        with self._connection() as connection:
+            there = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{ATTEMPTS}",)).fetchone()
+            select = sql.SQL(" UNION ").join(
+                sql.SQL("SELECT thread_id, type FROM {}").format(sql.Identifier(SCHEMA, table))
+                for table in ("checkpoint_blobs", "checkpoint_writes")
+            )
+            return _by_key(connection.execute(select).fetchall() if there and there[0] else [])
+
     def delete(self, threads: Sequence[str]) -> None:
         """See Threads."""
         with self._connection() as connection:
@@ -129,6 +151,14 @@ class PostgresThreads:
                 yield connection
         except psycopg.Error as error:
             raise unusable("checkpoint database", error) from error
+
+
+def _by_key(rows: Iterable[tuple[str, str]]) -> Found:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for thread, sealed_as in rows:
+        if key := key_of(sealed_as):
+            found[key].add(thread)
+    return {key: sorted(threads) for key, threads in sorted(found.items())}
 
 
 def _by_operation(tenant: str, rows: Iterable[tuple[str]]) -> Found:

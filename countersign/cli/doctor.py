@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from countersign.cli import options, tenant_checks
+from countersign.cli import doctor_threads, options, tenant_checks
 from countersign.cli.errors import in_plain_words
 from countersign.cli.rendering import STARTER, WORKER, say, say_json
 from countersign.cli.session import Session, opened
@@ -46,8 +46,8 @@ def doctor(
 ) -> None:
     """Check all that a run needs, and say what to do.
 
-    Policy files, addresses of notices, keys, disk, profile, ledger, audit, persons, policies in force, alarms, notices
-    that did not arrive, freezes, Temporal server, search attributes, workers.
+    Policy files, addresses of notices, keys, disk, profile, ledger, audit, keys of checkpoints, persons, policies in
+    force, alarms, notices that did not arrive, freezes, Temporal server, search attributes, workers.
     """
     checks = list(examined(load_settings(), fix))
     if as_json:
@@ -63,6 +63,7 @@ def examined(settings: Settings, fix: bool) -> Iterator[Check]:
     yield _checked("policy, rubric, channels", lambda: _files(settings))
     yield _checked("notifications", lambda: _notifications(settings))
     yield _checked("installation key", lambda: _installation_key(settings))
+    yield _checked("thread keys", lambda: doctor_threads.well_formed(settings))
     yield _checked("evidence folder", lambda: _folder(settings))
     yield _checked("profile", lambda: _profile(settings))
     yield _checked("models", lambda: _models(settings))
@@ -150,6 +151,7 @@ def _of_ledger(settings: Settings) -> Iterator[Check]:
             yield _checked("ledger", lambda: _written(session))
             yield _checked("tenants apart", lambda: _walled(session))
             yield _checked("audit", lambda: _verified(session))
+            yield _checked("checkpoints", lambda: doctor_threads.held(session))
             yield from _tenants(session)
     except CountersignError as error:
         yield Check("ledger", False, error.message)

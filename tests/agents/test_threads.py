@@ -15,6 +15,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from psycopg.rows import dict_row
 
 from countersign.agents.checkpoint_keys import CheckpointRefused, ThreadKeys
+from countersign.agents.checkpoint_sealing import SealedSaver
 from countersign.agents.checkpoints import checkpoints_at
 from countersign.agents.failures import AttemptSuperseded
 from countersign.agents.threads import SCHEMA
@@ -74,7 +75,10 @@ async def test_a_new_key_in_front_encrypts_and_the_old_one_still_reads(ledger_ur
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"k2": NEW}, "encrypted with key 'k1', and the keys given are k2; add that one to COUNTERSIGN_THREAD_KEYS"),
+        (
+            {"k2": NEW},
+            "encrypted with key 'k1', and the keys given are k2; add that one, as ID=KEY, to COUNTERSIGN_THREAD_KEYS",
+        ),
         ({"k1": OTHER}, "it was changed, belongs to another draft, or key k1 is not the one"),
     ],
     ids=["missing", "wrong"],
@@ -201,3 +205,8 @@ async def test_attempts_are_counted_beyond_32_bits(ledger_url: str) -> None:
     with pytest.raises(AttemptSuperseded):
         async with checkpoints_at(ledger_url, KEYS).open(THREAD, many, Draft):
             pass
+
+
+def test_a_saver_that_has_no_place_to_refuse_a_write_cannot_be_made() -> None:
+    with pytest.raises(TypeError, match="_held"):
+        SealedSaver()  # type: ignore[abstract]  # that is what it is about

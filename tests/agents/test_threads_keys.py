@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from countersign import bootstrap
-from countersign.agents.checkpoint_keys import CheckpointRefused, keys_in, keys_in_file
+from countersign.agents.checkpoint_keys import SETTING, CheckpointRefused, keys_in, keys_in_file
 from countersign.domain.errors import ConfigurationRefused, Unavailable
 from countersign.settings import Settings
 
@@ -59,6 +59,18 @@ def test_without_a_setting_one_key_is_made_for_its_owner_alone_and_kept(tmp_path
     assert {each.decrypt(each.first, sealed, "here") for each in [*made, bootstrap.thread_keys(settings)]} == {b"draft"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [each.name for each in file.parent.iterdir()] == ["threads.keys"]
+
+
+def test_a_key_that_is_missing_is_to_be_put_where_the_others_stand(tmp_path: Path) -> None:
+    """Beside a file that is in use the setting would hide every key of it."""
+    sealed = keys_in(f"2026-10={ONE}").encrypt(b"draft", "here")
+    file = tmp_path / "threads.keys"
+
+    for keys, where in ((keys_in(f"2026-11={TWO}"), SETTING), (keys_in_file(file), str(file))):
+        with pytest.raises(CheckpointRefused) as refused:
+            keys.decrypt("2026-10", sealed, "here")
+        assert "encrypted with key '2026-10'" in refused.value.message
+        assert f"add that one, as ID=KEY, to {where}, behind the first" in refused.value.message
 
 
 def test_a_key_file_that_cannot_be_used_says_so(tmp_path: Path) -> None:

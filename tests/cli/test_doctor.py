@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import re
 import shutil
 import socket
@@ -14,14 +16,19 @@ from typing import Any
 
 import pytest
 
+from countersign.agents.checkpoint_keys import ThreadKeys, keys_in_file
 from countersign.cli.dev_server import free_port, server_command
 from countersign.cli.session import now, opened
+from countersign.domain.state import State
+from tests.agents.paused import paused
 from tests.cli.command_line import Answer, CommandLine
 from tests.cli.office import ROOT, Office, starter
+from tests.ledger.builders import operation as an_operation
 from tests.support.postgres import as_superuser
 from tests.support.processes import Processes
 
 ACME = ("--tenant", "acme")
+KEY_1, KEY_2 = (base64.b64encode(letter * 32).decode() for letter in (b"1", b"2"))
 ADMINS = "ada: [admin], ben: [admin], cleo: [admin]"
 
 
@@ -52,7 +59,7 @@ def test_a_healthy_office_has_no_problem(cli: CommandLine) -> None:
     assert f"persons of acme: {held}\n" in answer.out
     assert re.search(r"gateway worker: polls countersign-gateway, last seen \d+ s ago", answer.out)
     assert "payments (not active without PAYMENTS_TOKEN, which is not set here)" in answer.out
-    assert len(answer.out.splitlines()) == 14 + 6 * answer.out.count("persons of ")
+    assert len(answer.out.splitlines()) == 16 + 6 * answer.out.count("persons of ")
 
 
 def test_a_worker_says_its_profile_as_it_starts(office: Office) -> None:
@@ -125,6 +132,53 @@ def test_a_key_that_others_can_read_is_a_problem(bare: CommandLine) -> None:
     (bare.home / "keys" / "installation.pem").chmod(0o644)
 
     assert "chmod 600" in problems(bare("doctor", "--json"))["installation key"]
+
+
+def test_thread_keys_that_are_malformed_or_open_to_others_are_a_problem(bare: CommandLine) -> None:
+    named = {check["name"]: check["detail"] for check in bare("doctor", "--json").json()}
+    file = bare.home / "keys" / "threads.keys"
+    untouched = file.exists()
+    keys_in_file(file)
+    file.chmod(0o640)
+    readable = problems(bare("doctor", "--json"))["thread keys"]
+    bare.monkeypatch.setenv("COUNTERSIGN_THREAD_KEYS", f"k1={KEY_1},k2=short")
+
+    malformed = problems(bare("doctor", "--json"))["thread keys"]
+
+    assert named["thread keys"].startswith("none yet: ")
+    assert not untouched, "looking made a key"
+    assert readable.endswith(f"run: chmod 600 {file}")
+    assert malformed.startswith("COUNTERSIGN_THREAD_KEYS: entry 2 is no key with its id; write ")
+    bare.monkeypatch.setenv("COUNTERSIGN_THREAD_KEYS", f"k2={KEY_2},k1={KEY_1}")
+    good = next(one for one in bare("doctor", "--json").json() if one["name"] == "thread keys")
+    assert (good["ok"], good["detail"]) == (True, "k2 encrypts; held too: k1; from COUNTERSIGN_THREAD_KEYS")
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_a_key_that_open_drafts_were_encrypted_with_and_that_is_not_held_is_a_problem(
+    bare: CommandLine, request: pytest.FixtureRequest, store: str
+) -> None:
+    if store == "postgres":
+        bare.monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url")())
+    enrolled(bare)
+    with opened() as session:
+        session.ledger.directory.close_set_up("acme", "rita", now())
+        for name in ("waits", "over"):
+            session.ledger.operations.register(an_operation(name, tenant="acme", registered_at=now()))
+        session.ledger.operations.move("acme", "over", State.CANCELLED, "", now())
+        url = session.settings.threads_url
+    for name, keys in (("waits", {"k1": b"1" * 32}), ("over", {"k0": b"0" * 32}), ("lost", {"k1": b"1" * 32})):
+        asyncio.run(paused(url, ThreadKeys(keys), f"acme:{name}:run:1:v1"))
+    without = problems(bare("doctor", "--json"))["checkpoints"]
+    bare.monkeypatch.setenv("COUNTERSIGN_THREAD_KEYS", f"k2={KEY_2}")
+
+    other = problems(bare("doctor", "--json"))["checkpoints"]
+
+    assert "keys that are not held: k1 (2 of them); put each, as ID=KEY, behind the first in " in other
+    assert "COUNTERSIGN_THREAD_KEYS, and restart the workers" in other
+    assert f"COUNTERSIGN_THREAD_KEYS, or bring {bare.home / 'keys' / 'threads.keys'} back" in without
+    bare.monkeypatch.setenv("COUNTERSIGN_THREAD_KEYS", f"k2={KEY_2},k1={KEY_1}")
+    assert "checkpoints" not in problems(bare("doctor", "--json")), "the key of what has ended is needed no more"
 
 
 def test_a_folder_that_cannot_be_made_is_a_problem(bare: CommandLine) -> None:
@@ -279,10 +333,24 @@ def with_policies(cli: CommandLine, folder: Path, name: str, before: str, after:
     return folder
 
 
-def test_a_role_that_answers_the_agent_and_that_nobody_has_is_a_problem(bare: CommandLine, tmp_path: Path) -> None:
-    with_policies(
-        bare, tmp_path / "policies", "report.yaml", "  role: lead\n  requester", "  role: counsel\n  requester"
-    )
+ANSWERED_BY = "  role: lead\n  requester"
+LADDER = "ladder: {remind: [4h], then: expire}\nbudgets"
+TIERS = "tiers: [{after: 8h, role: lead, decisions: [approve]}, {after: 12h, role: counsel, decisions: [approve]}]"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (ANSWERED_BY, ANSWERED_BY.replace("lead", "counsel")),
+        (LADDER, LADDER.replace("then", f"{TIERS}, then")),
+        ("LOW_CONFIDENCE: {role: lead", "LOW_CONFIDENCE: {role: counsel"),
+    ],
+    ids=["from the beginning", "by a tier later", "by an escalation"],
+)
+def test_a_role_that_answers_the_agent_and_that_nobody_has_is_a_problem(
+    bare: CommandLine, tmp_path: Path, before: str, after: str
+) -> None:
+    with_policies(bare, tmp_path / "policies", "report.yaml", before, after)
     enrolled(bare)
 
     found = problems(bare("doctor", "--json"))["persons of acme"]
