@@ -42,7 +42,7 @@ class EscalatingSteps(Escalating):
         return policy.escalations.get(reason) if policy is not None else None
 
     def _opened(self, order: EscalateOrder, reason: Reason, route: Route) -> Escalated:
-        known = snapshot(self._ledger, order.tenant, order.operation, reason)
+        known = snapshot(self._ledger, order.tenant, order.operation, reason, order.code)
         kept = self._ledger.documents.put(order.tenant, known)
         error = last_error(tuple(self._ledger.audit.records(order.tenant, order.operation)))
         opened = self._ledger.escalations.open(

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from countersign.domain.audit import AuditRecord
 from countersign.domain.canonical import canonical_bytes
-from countersign.domain.escalation import SUGGESTED, Reason
+from countersign.domain.escalation import Reason, suggested
 from countersign.domain.question import QuestionStatus
 from countersign.domain.rubric import Verdict
 from countersign.ports import Ledger
@@ -22,7 +22,7 @@ MAX_ERRORS = 10
 """The newest ones that are shown."""
 
 
-def snapshot(ledger: Ledger, tenant: str, operation: str, reason: Reason) -> bytes:
+def snapshot(ledger: Ledger, tenant: str, operation: str, reason: Reason, code: str) -> bytes:
     """The canonical JSON of state, control, drafts, approvals, the open question, execution and last errors, with what
     to do first."""
     registered, standing = ledger.operations.get(tenant, operation), ledger.controls.standing(tenant, operation)
@@ -43,7 +43,7 @@ def snapshot(ledger: Ledger, tenant: str, operation: str, reason: Reason) -> byt
             "question": _open_question(ledger, tenant, operation),
             "execution": execution.model_dump(mode="json") if execution is not None else None,
             "last_errors": [_error(record) for record in records if record.type in ERRORS][-MAX_ERRORS:],
-            "suggested_action": SUGGESTED[reason],
+            "suggested_action": suggested(reason, code),
         }
     )
 

@@ -96,7 +96,20 @@ SUGGESTED: Mapping[Reason, str] = {
 }
 """What a person is told to do first."""
 
-_REASONS: Mapping[str, Reason] = {
+_SUGGESTED_FOR: Mapping[str, str] = {
+    "checkpoint_refused": (
+        "read its sentence in timeline, which names the key that is missing; put that key back into"
+        " COUNTERSIGN_THREAD_KEYS, or where that is not set into keys/threads.keys (doctor names all that are missing),"
+        " and restart the workers; then take the run over and release it, or end it"
+    ),
+    "model_refused": (
+        "read its sentence in timeline; look at the model service's key, quota and model's name, or at the request;"
+        " then take the run over and release it, or end it"
+    ),
+}
+"""The same for codes that say more than their reason."""
+
+REASONS: Mapping[str, Reason] = {
     "denied_by_policy": Reason.POLICY_CONFLICT,
     "not_authorised": Reason.PERMISSION_DENIED,
     "sensitive_data": Reason.SENSITIVE_DATA,
@@ -123,8 +136,14 @@ _REASONS: Mapping[str, Reason] = {
     "outcome_unknown": Reason.TOOL_OUTCOME_UNKNOWN,
     "lease_over": Reason.APPROVAL_TIMEOUT,
 }
+"""By the code with which a run gave up; docs/operations.md says what to do about each."""
+
+
+def suggested(reason: Reason, code: str) -> str:
+    """What a person is told to do first about a run that gave up with `code`."""
+    return _SUGGESTED_FOR.get(code, SUGGESTED[reason])
 
 
 def reason_of(code: str) -> Reason | None:
     """Why a run that gave up with `code` is brought before people; nothing where nobody could mend it."""
-    return _REASONS.get(code)
+    return REASONS.get(code)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, update
 
 from countersign.domain.durations import duration
 from countersign.domain.errors import InputRefused
-from countersign.domain.escalation import SUGGESTED, Escalation, Reason, Route
+from countersign.domain.escalation import Escalation, Reason, Route, suggested
 from countersign.domain.notice import Notice, NoticeKind
 from countersign.domain.values import Sha256
 from countersign.ledger.columns import moment_text
@@ -52,7 +52,7 @@ class SqlEscalations:
                 attempts=attempts,
                 last_error=last_error,
                 snapshot=snapshot,
-                suggested_action=SUGGESTED[reason],
+                suggested_action=suggested(reason, code),
                 raised_at=now,
             )
             values = {"operation": operation, "number": escalation.number}

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from countersign.domain.control import FIRST_VERSION, Control, first_control
-from countersign.domain.escalation import SUGGESTED, Reason, Route, reason_of
+from countersign.domain.escalation import SUGGESTED, Reason, Route, reason_of, suggested
 from countersign.domain.freeze import Freeze, holding
 from countersign.domain.policy import Policy
 from tests.domain.samples import NOW, a_policy, by_rule
@@ -134,6 +134,17 @@ def test_a_run_is_brought_before_people_for_what_they_can_mend(code: str, reason
 def test_every_reason_can_come_up_and_says_what_to_do_first() -> None:
     assert {reason for _, reason in REASONS} - {None} == set(Reason) == set(SUGGESTED)
     assert all(SUGGESTED.values())
+
+
+def test_what_to_do_first_is_said_for_a_code_where_that_says_more_than_its_reason() -> None:
+    reason = Reason.REPEATED_TOOL_FAILURE
+
+    refused = suggested(reason, "checkpoint_refused")
+
+    assert "COUNTERSIGN_THREAD_KEYS" in refused
+    assert "keys/threads.keys" in refused
+    assert "model's name" in suggested(reason, "model_refused")
+    assert suggested(reason, "data_refused") == SUGGESTED[reason]
 
 
 def routes(**named: Any) -> Policy:
