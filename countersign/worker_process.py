@@ -19,7 +19,9 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Literal, NoReturn
 
+from temporalio import activity
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
@@ -69,6 +71,21 @@ def _quiet() -> None:
     """Below WARNING libraries log prompts, statements with their values, and addresses, where the environment asks for
     it (`OPENAI_LOG`); what we log ourselves is above that, and holds none of it (G46)."""
     logging.disable(logging.INFO)
+    activity.logger.base_logger.addFilter(plainly)
+
+
+def plainly(record: logging.LogRecord) -> bool:
+    """Make one line, without a traceback, of a step's failure by a code of ours: a provider that is away, a budget that
+    is used up. Whatever nobody foresaw has the name of its class instead of a code, and keeps its traceback."""
+    failure = record.exc_info[1] if record.exc_info else None
+    if isinstance(failure, ApplicationError) and (failure.type or "").isupper():
+        about = getattr(record, "temporal_activity", {})
+        then = "not tried again" if failure.non_retryable else "tried again"
+        record.msg, record.args = "%s, attempt %s: %s; %s", (
+            about.get("workflow_id", "no run"), about.get("attempt", "unknown"), failure.message, then,
+        )  # fmt: skip
+        record.exc_info = None
+    return True
 
 
 def settings_of(role: Role) -> Settings:

@@ -191,6 +191,10 @@ def test_calls_that_fail_are_told_as_they_do_and_so_is_why_the_run_ended(
     command = re.search(r"^all that happened +(.+)$", shown, re.MULTILINE)
     assert command is not None
     assert sentence in in_a_new_terminal(command[1], tmp_path)
+    log = (tmp_path / "live" / "worker.log").read_text(encoding="utf-8")
+    assert re.search(r"^acme:live-[0-9-]+, attempt 1: draft: UNAVAILABLE; tried again$", log, re.MULTILINE)
+    assert re.search(r": MODEL_REFUSED; see the operation's timeline; not tried again$", log, re.MULTILINE)
+    assert "Traceback" not in log
 
 
 def in_a_new_terminal(line: str, home: Path) -> str:
