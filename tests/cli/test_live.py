@@ -178,9 +178,12 @@ def test_calls_that_fail_are_told_as_they_do_and_so_is_why_the_run_ended(
     first = (
         "  call 1 of model writer failed: draft v1, attempt 1: UNAVAILABLE, APIConnectionError; it will be tried again"
     )
-    live.wait_for_line(f"^{first}$", timeout=60)
-    with running_model_server(lambda number, _: Turn(status=503) if number == 1 else refused, port):
-        assert live.wait(60) == 1
+    try:
+        live.wait_for_line(f"^{first}$", timeout=60)
+        with running_model_server(lambda number, _: Turn(status=503) if number == 1 else refused, port):
+            assert live.wait(60) == 1
+    finally:
+        live.stop()  # what it started has sessions of its own, and nobody else stops it
 
     shown = live.output
     assert re.search(r"attempt [2-9]: UNAVAILABLE, HTTP 503 \(scripted\); it will be tried again$", shown, re.MULTILINE)
