@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from temporalio import activity
 
+from activities.answers import SignedAnswers
 from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Asked, Drafting, DraftWritten, StepOrder
@@ -41,6 +42,7 @@ class DraftingSteps(Drafting):
         *,
         prices: Prices,
         max_pending: int,
+        installation: str,
     ) -> None:
         """
         Args:
@@ -50,6 +52,7 @@ class DraftingSteps(Drafting):
             drafters: the agent of each case that is drafted, by the case's name.
             prices: what model calls cost.
             max_pending: how much of a tenant may wait for people at once.
+            installation: the audience that people's answers must name.
         """
         self._ledger = ledger
         self._runs = runs
@@ -57,6 +60,7 @@ class DraftingSteps(Drafting):
         self._drafters = drafters
         self._prices = prices
         self._max_pending = max_pending
+        self._signed = SignedAnswers(ledger, installation)
 
     @activity.defn
     async def draft(self, order: StepOrder) -> DraftWritten:
@@ -127,6 +131,7 @@ class DraftingSteps(Drafting):
         answers: dict[str, AnsweredCall] = {}
         for one in of_line:
             if _is_of_version(one.question, order):
+                self._signed.check(one, self._runs.now())
                 answers |= answered_calls(one)
         may_ask = answering is not None and len(of_line) < answering.at_most
         waits = any(one.status == QuestionStatus.PENDING for one in of_line)

@@ -250,7 +250,13 @@ def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clo
     deciding = DecidingSteps(ledger, runs, settings.installation, known, unsigned=settings.takes_unsigned)
     questioning, escalating = QuestioningSteps(ledger, runs), EscalatingSteps(ledger, runs)
     drafting = DraftingSteps(
-        ledger, runs, known, _drafters(settings, models), prices=prices, max_pending=settings.max_pending
+        ledger,
+        runs,
+        known,
+        _drafters(settings, models),
+        prices=prices,
+        max_pending=settings.max_pending,
+        installation=settings.installation,
     )
     return [
         opening.open_run,

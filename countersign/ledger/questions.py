@@ -20,7 +20,7 @@ from countersign.ledger.control_rows import check_control
 from countersign.ledger.question_rows import expire, newest, of_operation, pending, record, supersede
 from countersign.ledger.room import check_room
 from countersign.ledger.store import Store, Writing, absent
-from countersign.ledger.tables import operations, question_ticks, questions
+from countersign.ledger.tables import documents, operations, question_ticks, questions, statements
 
 
 class SqlQuestions:
@@ -86,6 +86,18 @@ class SqlQuestions:
         with self._store.reading(tenant) as connection:
             # Sorted here: PostgreSQL's order of names depends on how the database was made.
             return sorted(pending(connection, tenant), key=lambda one: (one.deadline, one.operation))
+
+    def signed(self, tenant: str, statement_id: str) -> str:
+        """The command that was signed under this id; as in ports.Questions."""
+        kept = (documents.c.tenant == statements.c.tenant) & (documents.c.sha256 == statements.c.hash)
+        is_it = (statements.c.tenant == tenant) & (statements.c.id == statement_id)
+        with self._store.reading(tenant) as connection:
+            data: bytes | None = connection.execute(
+                select(documents.c.data).join(statements, kept).where(is_it)
+            ).scalar()
+        if data is None:
+            raise absent("signed command", statement_id)
+        return data.decode("utf-8", "replace")
 
 
 def _same(one: Question, other: Question) -> bool:

@@ -125,6 +125,10 @@ class Questions(Protocol):
         """All of a tenant that wait, the nearest deadline first."""
         ...
 
+    def signed(self, tenant: str, statement_id: str) -> str:
+        """The command by which one was answered (Answered.statement_id), as it was signed; NotFound where none is."""
+        ...
+
 
 class ModelCalls(Protocol):
     """Every call of a model, failed and repeated ones too."""

@@ -106,7 +106,13 @@ class Desk:
         """The agent's step with this agent."""
         prices = bootstrap.load_prices(self.settings)
         return DraftingSteps(
-            self.ledger, self.runs, self.cases, {"report": agent}, prices=prices, max_pending=max_pending
+            self.ledger,
+            self.runs,
+            self.cases,
+            {"report": agent},
+            prices=prices,
+            max_pending=max_pending,
+            installation=self.settings.installation,
         )
 
     def graded_by(self, grader: Any) -> GradingSteps:

@@ -61,6 +61,7 @@ async def test_a_version_that_is_there_is_not_drafted_again(installation: Instal
         {"report": Nobody()},
         prices=bootstrap.load_prices(installation.settings),
         max_pending=MAX_PENDING,
+        installation=installation.settings.installation,
     )
     order = step.model_copy(update={"line": "after-a-reset"})
     again = await installation.step("op-1", "after-a-reset").run(drafting.draft, order)

@@ -101,7 +101,13 @@ class Stage:
         rubrics, prices = bootstrap.load_rubrics(settings), bootstrap.load_prices(settings)
         stand_ins = {
             "draft": DraftingSteps(
-                self.ledger, runs, cases, {"report": self.agent}, prices=prices, max_pending=MAX_PENDING
+                self.ledger,
+                runs,
+                cases,
+                {"report": self.agent},
+                prices=prices,
+                max_pending=MAX_PENDING,
+                installation=settings.installation,
             ).draft,
             "grade": GradingSteps(self.ledger, runs, cases, Grader(), rubrics, prices=prices).grade,
         }

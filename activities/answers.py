@@ -1,0 +1,116 @@
+"""What people answered the agent, believed from what they signed and not from what the ledger tells.
+
+Apart from the agent's step, because this is where such statements are believed: a forged answer is handed to no agent
+and raises the alarm; one whose signer may no longer say so is refused without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from pydantic import JsonValue, ValidationError
+
+from countersign.domain.canonical import digest
+from countersign.domain.command import Command
+from countersign.domain.directory import Person
+from countersign.domain.errors import CountersignError, InputRefused, NotAuthorised, Unavailable
+from countersign.domain.question import Answered, Answers, Asked, Question, beyond, may_answer, problem_with_answers
+from countersign.domain.strict_json import parse
+from countersign.domain.values import first_problem
+from countersign.ports import Ledger
+from countersign.signing.statements import LEEWAY, verify_command
+
+
+class SignedAnswers:
+    """Looks at answers before the agent goes on with them."""
+
+    def __init__(self, ledger: Ledger, installation: str) -> None:
+        """
+        Args:
+            ledger: where signed commands, what they name, and persons are read.
+            installation: the audience that the commands must name.
+        """
+        self._ledger = ledger
+        self._installation = installation
+
+    def check(self, asked: Asked, now: datetime) -> None:
+        """Refuse answers that nobody signed for exactly this question; a question without an answer has none.
+
+        Raises:
+            NotAuthorised: `answer_forged`, with the alarm raised; `answer_lapsed`, where its signer is no longer
+                somebody who may answer so.
+        """
+        if asked.answered is None:
+            return
+        question, answered = asked.question, asked.answered
+        try:
+            command, signer = self._read(question, answered)
+            _check_said(question, answered, command, now)
+            self._check_content(question, answered, command)
+        except NotAuthorised as forged:
+            reason = f"{forged.reason}: {forged.message}"
+            detail: dict[str, JsonValue] = {"number": question.number, "reason": reason}
+            self._ledger.audit.append(question.tenant, "alarm.raised", question.operation, "draft", detail, now)
+            raise
+        self._check_signer(question, answered, signer)
+
+    def _read(self, question: Question, answered: Answered) -> tuple[Command, Person]:
+        """The command as it was good when it was taken in."""
+        persons = self._ledger.directory.persons(question.tenant)
+        with _forged(answered):
+            token = self._ledger.questions.signed(question.tenant, answered.statement_id)
+            return verify_command(token, persons, installation=self._installation, now=answered.at)
+
+    def _check_content(self, question: Question, answered: Answered, command: Command) -> None:
+        with _forged(answered):
+            document = parse(self._ledger.documents.get(question.tenant, command.content), where="answers")
+            try:
+                signed = Answers.model_validate(document)
+            except ValidationError as error:
+                raise InputRefused(first_problem(error)) from None
+            # By what they come to as JSON: to Python 1 is the same as true.
+            if digest(signed.model_dump(mode="json")) != _digest(answered):
+                raise InputRefused("the ledger tells it differently from what was signed")
+            if problem := problem_with_answers(question, signed.answers):
+                raise InputRefused(problem)
+
+    def _check_signer(self, question: Question, answered: Answered, signer: Person) -> None:
+        """With the roles of now; which ones they had then is not known."""
+        requester = self._ledger.operations.get(question.tenant, question.operation).requester
+        may = may_answer(question, signer, requester, answered.at)
+        if not may or not signer.active or beyond(question, signer, answered.answers, answered.at):
+            raise NotAuthorised(
+                "answer_lapsed",
+                f"{signer.id} answered question {question.number} and may not, with the roles of now; the agent was "
+                "told nothing",
+            )
+
+
+def _check_said(question: Question, answered: Answered, command: Command, now: datetime) -> None:
+    """Compare what the ledger tells with what was signed, and both with what it must be about."""
+    with _forged(answered):
+        about = ("answer", question.tenant, question.operation, question.control_version, question.hash())
+        if about != (command.command, command.tenant, command.operation, command.control_version, command.question):
+            raise InputRefused("it is for another question")
+        if (answered.person, answered.statement_id) != (command.person, command.id):
+            raise InputRefused("the ledger tells it differently from what was signed")
+        if not question.asked_at - LEEWAY <= answered.at < min(question.deadline, now + LEEWAY):
+            raise InputRefused("it was not given after the question and before its deadline")
+
+
+def _digest(answered: Answered) -> str:
+    return digest(Answers(answers=answered.answers).model_dump(mode="json"))
+
+
+@contextmanager
+def _forged(answered: Answered) -> Iterator[None]:
+    """Turn what is wrong with an answer into its refusal; that a part of our own does not answer is no such thing."""
+    try:
+        yield
+    except Unavailable:
+        raise
+    except CountersignError as wrong:
+        said = f"what {answered.person} is said to have answered was never good: {wrong.message}"
+        raise NotAuthorised("answer_forged", f"{said}; the agent was told nothing") from None
