@@ -24,10 +24,11 @@ from pydantic import JsonValue, SkipValidation
 from countersign.agents.calling import watched_call
 from countersign.agents.failures import ModelUnavailable, model_failure
 from countersign.agents.models import ChatModel
-from countersign.domain.errors import CountersignError
+from countersign.domain.errors import CountersignError, InputRefused
 from countersign.domain.model_call import CallEnd
 from countersign.domain.progress import ProgressKind
 from countersign.domain.rubric import CriterionResult, GraderAnswer, Rubric, Verdict
+from countersign.domain.strict_json import check_text
 from countersign.ports import Watching
 
 PART_CHARACTERS = 3_500
@@ -120,6 +121,11 @@ class RubricGrader:
             raise call.failure
         if call.failure or evaluation["result"] == "grader_error":
             return self._error(call.failure.message if call.failure else evaluation["explanation"], call.answer)
+        try:
+            # Structured output is read from a text that can spell out what no text may hold.
+            check_text([evaluation["explanation"], evaluation["criteria"]], "the grader's answer")
+        except InputRefused as refused:
+            return self._error(refused.message, call.answer)
         return GraderAnswer(
             verdict=_verdict(evaluation["result"]),
             criteria=tuple(

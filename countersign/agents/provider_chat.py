@@ -1,15 +1,17 @@
 """The chat model of a provider, as langchain-openai has it, held to what the provider really said.
 
-It stands apart because only a process that drafts with a provider loads langchain-openai. Three things are held down
+It stands apart because only a process that drafts with a provider loads langchain-openai. Four things are held down
 here, each the same for whole and for streamed answers: a number or name that the provider did not give stays unknown,
-an answer that broke off is no answer, and silence ends with the time limit.
+an answer that broke off is no answer, text is well-formed or malformed arguments, and silence ends with the time limit.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.messages import BaseMessage
@@ -77,6 +79,8 @@ class ProviderChat(ChatOpenAI):
     ) -> ChatResult:
         if isinstance(response, ChatCompletion):
             response.usage = _usage(response.usage)
+            for choice in response.choices:
+                _mend(choice.message)
         result = super()._create_chat_result(response, generation_info)
         # Without a name in the answer the name that was asked for would stand there.
         name = getattr(response, "model", None)
@@ -97,6 +101,37 @@ async def _in_time(source: AsyncIterator[T], limit: float) -> AsyncIterator[T]:
         except StopAsyncIteration:
             return
         yield item
+
+
+def _mend(message: Any) -> None:
+    """Have an answer hold nothing that neither LangChain nor a ledger takes, and that no second try would change.
+
+    Text is made well-formed; arguments that would not be are left as what they are, malformed, of which the model is
+    told; a call that came without an id of its own gets one, since its answer must name it.
+    """
+    message.content, message.refusal = _well_formed(message.content), _well_formed(message.refusal)
+    for call in message.tool_calls or ():
+        call.id = _well_formed(call.id) if isinstance(call.id, str) and call.id else f"call-{uuid4().hex}"
+        function = getattr(call, "function", None)
+        if function is not None:
+            function.name = _well_formed(function.name)
+            function.arguments = _readable(_well_formed(function.arguments))
+
+
+def _well_formed(text: Any) -> Any:
+    """The same text with U+FFFD for each half of a character that stands alone."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if isinstance(text, str) else text
+
+
+def _readable(arguments: Any) -> Any:
+    """The arguments as they came, or a text that is no JSON where what they stand for is no well-formed text."""
+    try:
+        json.dumps(json.loads(arguments), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return f"half a character stands alone in: {arguments}"
+    except (TypeError, ValueError, RecursionError):
+        return arguments
+    return arguments
 
 
 def _usage(said: Any) -> CompletionUsage | None:

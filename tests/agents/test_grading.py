@@ -154,6 +154,22 @@ async def test_an_unusable_answer_is_a_grader_error_that_keeps_it_and_is_not_ask
     assert sent in json.dumps(json.loads(result.raw), ensure_ascii=False).replace('\\"', '"')
 
 
+@pytest.mark.guarantee("G40")
+@pytest.mark.parametrize("where", ["explanation", "gap"])
+@pytest.mark.parametrize("model", ["test-model", "gpt-5.4"], ids=["tool call", "structured output"])
+async def test_half_a_character_in_a_grade_makes_it_no_grade_and_is_kept_as_it_came(model: str, where: str) -> None:
+    criteria = [{**FAILED, "gap": "says \ud83d" if where == "gap" else "says nothing"}, PASSED[1]]
+    turn = answer("needs_revision", criteria, "Because \ud83d." if where == "explanation" else "Because.")
+    if model != "test-model":
+        turn = Turn(text=json.dumps(turn.calls[0][1]))
+    with running_model_server([turn]) as server:
+        result = await graded(server, model=model)
+
+    assert (result.verdict, server.calls) == ("grader_error", 1)
+    assert "ud83d" in result.raw
+    result.model_dump_json().encode()
+
+
 @pytest.mark.parametrize("turn", [Turn(status=429, headers=(("Retry-After", "3"),)), Turn(status=502), Turn(cut=True)])
 async def test_a_grader_that_does_not_answer_is_left_to_the_next_attempt(turn: Turn) -> None:
     with running_model_server([turn]) as server, pytest.raises(ModelUnavailable) as failure:

@@ -16,7 +16,7 @@ from countersign.agents.failures import MAX_RETRY_AFTER, ModelRefused, ModelUnav
 from countersign.agents.models import ModelSettings, draft_model
 from countersign.agents.report import REPORT_AGENT
 from countersign.domain.errors import CountersignError
-from tests.support.model_server import ModelServer, Turn, running_model_server
+from tests.support.model_server import MISSING, ModelServer, Turn, running_model_server
 
 SHORT, LONG = 0.2, 30.0
 """Seconds; short where nothing is to come in time."""
@@ -129,6 +129,33 @@ async def test_arguments_that_break_off_are_never_completed(streaming: bool, fin
     answer = await answered(Turn(calls=(("query_dataset", broken),), finish=finish), streaming)
 
     assert (answer.tool_calls, answer.invalid_tool_calls[0]["args"]) == ([], broken)
+
+
+async def test_half_a_character_in_arguments_makes_them_malformed_and_elsewhere_it_is_replaced(streaming: bool) -> None:
+    calls = (("query_dataset", '{"sql": "SELECT \\ud83d"}'), ("query_\ud83d", {"sql": "\U0001f600"}))
+    answer = await answered(Turn(text="Well \udc00 then", calls=calls, ids=("call-\ud83d", "call-2")), streaming)
+
+    assert answer.content == "Well \ufffd then"
+    (malformed,) = answer.invalid_tool_calls
+    assert (malformed["name"], malformed["id"]) == ("query_dataset", "call-\ufffd")
+    assert [(call["name"], call["args"]) for call in answer.tool_calls] == [("query_\ufffd", {"sql": "\U0001f600"})]
+    answer.model_dump_json().encode()
+
+
+async def test_half_a_character_in_a_refusal_makes_it_no_less_of_one(streaming: bool) -> None:
+    answer = await answered(Turn(refusal="I will \ud83d not."), streaming)
+
+    assert answer.additional_kwargs["refusal"] == "I will \ufffd not."
+
+
+@pytest.mark.parametrize("id", [None, MISSING, ""], ids=["null", "missing", "empty"])
+async def test_a_call_without_an_id_gets_one_of_its_own(streaming: bool, id: Any) -> None:
+    answer = await answered(Turn(calls=(QUERY, QUERY), ids=(id, id)), streaming)
+
+    first, second = (call["id"] for call in answer.tool_calls)
+    assert first
+    assert second
+    assert first != second
 
 
 async def test_a_stream_that_ends_in_the_middle_as_if_it_were_whole_is_no_answer() -> None:

@@ -24,7 +24,7 @@ from countersign.domain.errors import ConfigurationRefused, Unavailable
 from countersign.domain.question import MAX_CALLS, NOT_EXECUTED, Answer, AnsweredCall, PendingCall
 from countersign.ports import ReportMaterial, Waiting, Written
 from tests.agents.tables import DELIVER, Heard, Sales, finished, reporter, sales_material
-from tests.support.model_server import ModelServer, Turn, body_of, running_model_server
+from tests.support.model_server import MISSING, ModelServer, Turn, body_of, running_model_server
 from tests.support.thread_keys import THREAD_KEYS
 
 SECRET = "SELECT max(amount) FROM data"
@@ -323,6 +323,51 @@ async def test_an_id_that_another_call_had_brings_nothing_before_people(tmp_path
 
     assert desk.sales.queries == [SECRET]
     assert "an id of its own" in said[-1]
+
+
+@pytest.mark.parametrize("id", [None, MISSING, ""], ids=["null", "missing", "empty"])
+async def test_calls_that_came_without_ids_are_answered_each_for_itself(tmp_path: Path, id: Any) -> None:
+    with running_model_server([replace(turn(OPEN, SECRET, OTHER), ids=(id, id, id)), DELIVER]) as server:
+        desk = Desk(server, tmp_path)
+        first, second = (await desk.waits()).calls
+        assert [call.args["sql"] for call in (first, second)] == [SECRET, OTHER]
+        finished(await desk.draft(answers(approve(first.id), reject("", second.id))))
+        said = desk.messages()
+
+    assert (len(said), server.calls) == (3, 2)
+    assert json.loads(said[first.id]["content"])["rows"] == [["9"]]
+    assert NOT_EXECUTED in said[second.id]["content"]
+    assert desk.sales.queries == [OPEN, SECRET]
+
+
+async def test_calls_of_one_id_are_made_where_nobody_need_be_asked_and_refused_where_people_would_be(
+    tmp_path: Path,
+) -> None:
+    with running_model_server([replace(turn(OPEN, OPEN, SECRET, OTHER), ids=("x",) * 4), DELIVER]) as server:
+        desk = Desk(server, tmp_path)
+        finished(await desk.draft())
+        said = [each["content"] for each in server.requests[-1]["messages"] if each["role"] == "tool"]
+
+    assert desk.sales.queries == [OPEN, OPEN]
+    assert ["an id of its own" in each for each in said] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("query_dataset", '{"sql": "SELECT \\ud83d"}'),
+        ("ask_user", '{"question": "which \\udc00 one?"}'),
+        (DELIVER.calls[0][0], json.dumps(DELIVER.calls[0][1] | {"title": "Sales \ud83d"})),
+    ],
+    ids=["a tool", "a question", "the draft"],
+)
+async def test_half_a_character_in_a_call_is_told_to_the_model_which_goes_on(tmp_path: Path, call: Any) -> None:
+    with running_model_server([turn(call), DELIVER]) as server:
+        desk = Desk(server, tmp_path)
+        finished(await desk.draft())
+        assert "malformed" in desk.messages()["call-1-0"]["content"]
+
+    assert (server.calls, desk.sales.queries) == (2, [])
 
 
 async def test_a_query_that_was_allowed_in_this_operation_is_not_asked_again(tmp_path: Path) -> None:

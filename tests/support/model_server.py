@@ -18,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+MISSING = "an id that is not sent"
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -26,6 +28,8 @@ class Turn:
     text: str = ""
     calls: tuple[tuple[str, Any], ...] = ()
     """Tool calls as (name, arguments); arguments that are a string are sent as they are, malformed ones too."""
+    ids: tuple[Any, ...] = ()
+    """The ids of its calls, instead of good ones; MISSING: the field is left out."""
     refusal: str = ""
     finish: str = "stop"
     usage: bool = True
@@ -125,7 +129,7 @@ def body_of(number: int, turn: Turn, model: str) -> bytes:
     if turn.refusal:
         message["refusal"] = turn.refusal
     if turn.calls:
-        message["tool_calls"] = [_call(number, at, *call) for at, call in enumerate(turn.calls)]
+        message["tool_calls"] = _calls(number, turn)
     completion = _head(number, turn, model, "chat.completion") | {
         "choices": [{"index": 0, "message": message, "finish_reason": _finish(turn)}]
     }
@@ -139,8 +143,7 @@ def chunks_of(number: int, turn: Turn, model: str, with_usage: bool) -> list[byt
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": piece} for piece in _pieces(turn.text)]
     deltas += [{"refusal": piece} for piece in _pieces(turn.refusal)]
-    for at, call in enumerate(turn.calls):
-        whole = _call(number, at, *call)
+    for at, whole in enumerate(_calls(number, turn)):
         function = whole["function"]
         deltas.append({"tool_calls": [whole | {"index": at, "function": function | {"arguments": ""}}]})
         deltas += [
@@ -171,9 +174,15 @@ def _finish(turn: Turn) -> str:
     return "tool_calls" if turn.calls and turn.finish == "stop" else turn.finish
 
 
-def _call(number: int, at: int, name: str, arguments: Any) -> dict[str, Any]:
+def _calls(number: int, turn: Turn) -> list[dict[str, Any]]:
+    ids = turn.ids or [f"call-{number}-{at}" for at in range(len(turn.calls))]
+    return [_call(id, *call) for id, call in zip(ids, turn.calls, strict=True)]
+
+
+def _call(id: Any, name: str, arguments: Any) -> dict[str, Any]:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return {"id": f"call-{number}-{at}", "type": "function", "function": {"name": name, "arguments": text}}
+    call = {"type": "function", "function": {"name": name, "arguments": text}}
+    return call if id == MISSING else {"id": id, **call}
 
 
 class _Handler(BaseHTTPRequestHandler):
