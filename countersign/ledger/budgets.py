@@ -24,6 +24,7 @@ from countersign.ledger.store import Writing
 from countersign.ledger.tables import budget_raises, model_calls
 
 Raise = tuple[Instant, Budget]
+_HALF = 2**26
 
 
 class _Purse(NamedTuple):
@@ -111,23 +112,26 @@ def _after_a_raise() -> ColumnElement[bool]:
 def spent_on(connection: Connection, calls: ColumnElement[bool]) -> Usage:
     """The sum of these calls, as domain.model_call.usage has it; made by the database, since they can be very many."""
     columns = model_calls.c
-    lacks_tokens = columns.input_tokens.is_(None) | columns.output_tokens.is_(None)
     parts = (
         func.count(),
         _counted(columns.outcome == "failed"),
         func.coalesce(func.sum(columns.input_tokens), 0),
         func.coalesce(func.sum(columns.output_tokens), 0),
         func.coalesce(func.sum(columns.milliseconds), 0),
-        _counted(lacks_tokens),
+        _counted(columns.input_tokens.is_(None) | columns.output_tokens.is_(None)),
         _counted(columns.nano.is_(None)),
         _counted(columns.milliseconds.is_(None)),
     )
-    found = (int(part) for part in connection.execute(select(*parts).where(calls)).one())
-    made, failed, input_tokens, output_tokens, milliseconds, unknown_tokens, unknown_cost, unknown_time = found
-    priced = select(columns.currency, func.sum(columns.nano)).where(calls, columns.nano.is_not(None))
-    nano = {currency: int(total) for currency, total in connection.execute(priced.group_by(columns.currency))}
-    unknown = (unknown_tokens, unknown_cost, unknown_time)
-    return Usage(made, failed, input_tokens, output_tokens, milliseconds, nano, *unknown)
+    # In two halves: SQLite's sum of whole numbers ends with an error beyond 64 bits.
+    nano = (func.sum(columns.nano // _HALF), func.sum(columns.nano % _HALF))
+    wanted = select(columns.currency, *nano, *parts).where(calls).group_by(columns.currency)
+    sums, costs = [0] * len(parts), {}
+    for currency, upper, lower, *found in connection.execute(wanted):
+        sums = [before + int(more) for before, more in zip(sums, found, strict=True)]
+        if upper is not None:
+            costs[currency] = int(upper) * _HALF + int(lower)
+    made, failed, input_tokens, output_tokens, milliseconds, *unknown = sums
+    return Usage(made, failed, input_tokens, output_tokens, milliseconds, costs, *unknown)
 
 
 def _counted(condition: ColumnElement[bool]) -> ColumnElement[int]:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, text
 
 from countersign.cli.rebuild_rows import compared
 from countersign.domain.decision import Ruling
@@ -15,6 +16,7 @@ from countersign.domain.model_call import Budget, CallEnd, ModelCall, usage
 from countersign.domain.progress import ProgressKind
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
+from countersign.ledger.columns import LARGEST_COUNT
 from tests.ledger.asking import ENDED, a_call, bring_before_people, raise_budget
 from tests.ledger.builders import NOW, OPERATION, TENANT, audit_types, command, operation, send
 from tests.ledger.founding import POLICIES, TAKEOVER, found, policy
@@ -55,6 +57,18 @@ def test_a_call_is_there_before_it_is_made_and_knows_what_became_of_it_afterward
         2, "failed", "unavailable", None, None
     )  # fmt: skip
     assert audit_types(ledger) == ["operation.registered"]
+
+
+def test_a_cost_beyond_any_count_uses_a_budget_up_and_breaks_nothing(empty_ledger: SqlLedger, database: Engine) -> None:
+    ledger = budgeted(empty_ledger, run={"money": "5.00 USD"})
+    called(ledger, nano=LARGEST_COUNT)
+    more = 'SELECT tenant, operation, number + (SELECT max(number) FROM model_calls), began_at, "case", outcome, '
+    more += "input_tokens, output_tokens, milliseconds, nano, currency, call FROM model_calls"
+    with database.begin() as connection:
+        for _ in range(11):
+            connection.execute(text(f"INSERT INTO model_calls {more}"))
+    with pytest.raises(BudgetExceeded, match=r"money|USD of 5\.00 USD"):
+        called(ledger)
 
 
 def test_what_was_spent_is_told_as_the_calls_themselves_add_up(empty_ledger: SqlLedger) -> None:
