@@ -6,24 +6,30 @@ goes out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 import typer
 
 from countersign.cli import options
-from countersign.cli.answers import EditProblem, Given, answers_of, asked_at_terminal, checked
+from countersign.cli.answers import (
+    Given,
+    answers_of,
+    asked_at_terminal,
+    checked,
+    edit_problem_of,
+    waiting_question,
+    with_content,
+)
 from countersign.cli.command_message import Order, command, keep, require_open
 from countersign.cli.decide import OutFile, sign
 from countersign.cli.errors import Unreadable
 from countersign.cli.questions import answer_lines, question_json, question_text
 from countersign.cli.rendering import STARTER, say, say_json
 from countersign.cli.session import Session, now, opened
-from countersign.cli.situation import RunNow, case_of_drafts, run_now
-from countersign.domain.canonical import canonical_bytes
-from countersign.domain.errors import Conflict
-from countersign.domain.question import Answer, Answers, Asked, Question, QuestionStatus
+from countersign.cli.situation import RunNow, run_now
+from countersign.domain.question import Answer, Asked
 
 Approve = Annotated[
     list[str] | None, typer.Option("--approve", metavar="CALL", help="Let this call run as it is; as often as needed.")
@@ -79,16 +85,10 @@ def answer(
         if person is None or (as_json and not given.ways):
             _show(session, run, asked, as_json)
             return
-        order = Order("answer", person, comment, key, question=asked.question.hash())
-        require_open(session, run, order)
-        if not as_json:
-            say(question_text(session, run.operation, asked, now()))
-        answers = _answers(session, run, asked.question, given)
-        if not as_json:
-            say("\n".join(["", "YOUR ANSWERS", *answer_lines(answers), ""]))
+        ready = _prepared(session, run, Order("answer", person, comment, key), given, quiet=as_json)
         if not given.ways:
             typer.confirm("sign these answers and send them?", abort=True)
-        command(session, run, with_content(session, run, order, answers), as_json)
+        command(session, run, ready.signed_content(session), as_json)
 
 
 @sign.command("answer")
@@ -110,49 +110,35 @@ def sign_answer(
     given = Given(approve or (), edit or (), reject or (), respond or (), every, file)
     with opened() as session:
         run = run_now(session, tenant, operation)
-        asked = waiting_question(run)
-        order = Order("answer", person, comment, key, question=asked.question.hash())
-        require_open(session, run, order)
+        ready = _prepared(session, run, Order("answer", person, comment, key), given)
+        keep(session, run, ready.signed_content(session), out)
+
+
+class _Prepared(NamedTuple):
+    """Answers that were looked at and may be signed."""
+
+    run: RunNow
+    order: Order
+    answers: tuple[Answer, ...]
+
+    def signed_content(self, session: Session) -> Order:
+        """The order that names the answers, which are put into the ledger only now."""
+        return with_content(session, self.run, self.order, self.answers)
+
+
+def _prepared(session: Session, run: RunNow, order: Order, given: Given, *, quiet: bool = False) -> _Prepared:
+    """Show the question whole, and what is said of each call; refused before anything is shown or stored."""
+    asked = waiting_question(run)
+    order = order._replace(question=asked.question.hash())
+    require_open(session, run, order)
+    if not quiet:
         say(question_text(session, run.operation, asked, now()))
-        answers = _answers(session, run, asked.question, given)
-        say("\n".join(["", "YOUR ANSWERS", *answer_lines(answers), ""]))
-        keep(session, run, with_content(session, run, order, answers), out)
-
-
-def waiting_question(run: RunNow) -> Asked:
-    """What the agent waits for; Conflict where it waits for nothing."""
-    asked, name = run.asked, run.operation.operation
-    if asked is None:
-        raise Conflict(f"operation {name}: the agent has asked nothing; its run is {run.state.value}")
-    if asked.status != QuestionStatus.PENDING:
-        number, status = asked.question.number, asked.status.value
-        raise Conflict(
-            f"operation {name}: its run is {run.state.value}, the agent's question {number} {status}; nothing waits for"
-            " an answer"
-        )
-    return asked
-
-
-def _answers(session: Session, run: RunNow, question: Question, given: Given) -> tuple[Answer, ...]:
     edit_problem = edit_problem_of(session, run)
-    answers = answers_of(question, given) if given.ways else asked_at_terminal(question, edit_problem)
-    return checked(question, answers, edit_problem)
-
-
-def edit_problem_of(session: Session, run: RunNow) -> EditProblem:
-    """What the run's case has to say of arguments that a person changed."""
-    case = case_of_drafts(session, run)
-
-    def problem(tool: str, args: Mapping[str, Any]) -> str:
-        return case.edit_problem(run.operation, tool, args)
-
-    return problem
-
-
-def with_content(session: Session, run: RunNow, order: Order, answers: tuple[Answer, ...]) -> Order:
-    """The order that names these answers, which are put into the ledger."""
-    document = canonical_bytes(Answers(answers=answers).model_dump(mode="json"))
-    return order._replace(content=session.ledger.documents.put(run.operation.tenant, document))
+    found = answers_of(asked.question, given) if given.ways else asked_at_terminal(asked.question, edit_problem)
+    answers = checked(asked.question, found, edit_problem)
+    if not quiet:
+        say("\n".join(["", "YOUR ANSWERS", *answer_lines(answers), ""]))
+    return _Prepared(run, order, answers)
 
 
 def _show(session: Session, run: RunNow, asked: Asked, as_json: bool) -> None:

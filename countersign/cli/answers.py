@@ -6,6 +6,7 @@ its place, and nothing is guessed for a call that was left out.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +16,23 @@ import typer
 from pydantic import ValidationError
 
 from countersign.cli.arguments import MAX_BYTES, from_editor, json_object
+from countersign.cli.command_message import Order
 from countersign.cli.errors import Unreadable
-from countersign.cli.questions import call_lines
-from countersign.cli.rendering import complain, say
-from countersign.domain.errors import InputRefused
-from countersign.domain.question import Answer, AnswerKind, Answers, PendingCall, Question, problem_with_answers
+from countersign.cli.rendering import complain, say, visible_line
+from countersign.cli.session import Session
+from countersign.cli.situation import RunNow, case_of_drafts
+from countersign.domain.canonical import canonical_bytes
+from countersign.domain.errors import Conflict, InputRefused
+from countersign.domain.question import (
+    Answer,
+    AnswerKind,
+    Answers,
+    Asked,
+    PendingCall,
+    Question,
+    QuestionStatus,
+    problem_with_answers,
+)
 from countersign.domain.strict_json import check_text, parse
 from countersign.domain.values import first_problem
 
@@ -78,9 +91,12 @@ def checked(question: Question, answers: Sequence[Answer], edit_problem: EditPro
 
 
 def asked_at_terminal(question: Question, edit_problem: EditProblem) -> tuple[Answer, ...]:
-    """The answers of whoever sits at the terminal, call by call; InputRefused where nobody does."""
+    """The answers of whoever sits at the terminal, call by call, which was shown the question whole before.
+
+    What is refused of one call is asked again, so that no other answer is lost. InputRefused where nobody is there.
+    """
     try:
-        return tuple(_asked(call, edit_problem) for call in question.calls)
+        return tuple(_asked(question, call, edit_problem) for call in question.calls)
     except typer.Abort:
         raise InputRefused(
             "not every call was answered, nothing was sent; where nobody can be asked give --approve, --edit, --reject,"
@@ -88,10 +104,53 @@ def asked_at_terminal(question: Question, edit_problem: EditProblem) -> tuple[An
         ) from None
 
 
+def waiting_question(run: RunNow) -> Asked:
+    """What the agent waits for; Conflict where it waits for nothing."""
+    asked, name = run.asked, run.operation.operation
+    if asked is None:
+        raise Conflict(f"operation {name}: the agent has asked nothing; its run is {run.state.value}")
+    if asked.status != QuestionStatus.PENDING:
+        number, status = asked.question.number, asked.status.value
+        raise Conflict(
+            f"operation {name}: its run is {run.state.value}, the agent's question {number} {status}; nothing waits for"
+            " an answer"
+        )
+    return asked
+
+
+def edit_problem_of(session: Session, run: RunNow) -> EditProblem:
+    """What the run's case has to say of arguments that a person changed."""
+    case = case_of_drafts(session, run)
+
+    def problem(tool: str, args: Mapping[str, Any]) -> str:
+        return case.edit_problem(run.operation, tool, args)
+
+    return problem
+
+
+def with_content(session: Session, run: RunNow, order: Order, answers: tuple[Answer, ...]) -> Order:
+    """The order that names these answers, which are put into the ledger."""
+    document = canonical_bytes(Answers(answers=answers).model_dump(mode="json"))
+    return order._replace(content=session.ledger.documents.put(run.operation.tenant, document))
+
+
 def _for_all(question: Question, every: str) -> tuple[Answer, ...]:
     if every not in _BULK:
         raise Unreadable(f"--all: {every[:20]!r} is not one of {', '.join(_BULK)}; the others are for one call each")
-    return tuple(Answer(call=call.id, decision=_BULK[every]) for call in question.calls)
+    kind = _BULK[every]
+    unfit = [call for call in question.calls if kind not in call.decisions]
+    if unfit:
+        named = "; ".join(f"{call.id[:60]!r} ({call.tool}) takes only {', '.join(call.decisions)}" for call in unfit)
+        ways = " ".join(_way(call, kind) for call in question.calls)
+        raise InputRefused(f"--all {every}: {named}; nothing was sent; answer call by call, such as: {ways}")
+    return tuple(Answer(call=call.id, decision=kind) for call in question.calls)
+
+
+def _way(call: PendingCall, kind: AnswerKind) -> str:
+    """How one call is answered as wanted where it can be, else in the first way that it takes."""
+    taken = kind if kind in call.decisions else call.decisions[0]
+    said = {"respond": f"{call.id}=TEXT", "edit": f"{call.id}=FILE"}.get(taken, call.id)
+    return f"--{taken} {shlex.quote(said)}"
 
 
 def _from_file(file: Path) -> tuple[Answer, ...]:
@@ -158,8 +217,21 @@ def _waiting(question: Question) -> str:
     return "; ".join(f"{call.id} ({call.tool}: {', '.join(call.decisions)})" for call in question.calls)
 
 
-def _asked(call: PendingCall, edit_problem: EditProblem) -> Answer:
-    say("\n".join(call_lines(call)))
+def _asked(question: Question, call: PendingCall, edit_problem: EditProblem) -> Answer:
+    say(f"\n{visible_line(call.id)}: {call.tool}")
+    alone = question.model_copy(update={"calls": (call,)})
+    while True:
+        try:
+            answer = _answered(call, edit_problem)
+            problem = problem_with_answers(alone, (answer,))
+            if not problem:
+                return answer
+        except InputRefused as refused:
+            problem = refused.message
+        complain(f"{problem}; this call is asked again")
+
+
+def _answered(call: PendingCall, edit_problem: EditProblem) -> Answer:
     decision = "respond" if call.only_asks else _decision(call)
     if decision == "respond":
         return _told(call.id, "respond", typer.prompt("your answer to the agent"), "your answer")

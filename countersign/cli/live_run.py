@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.answer import edit_problem_of, waiting_question, with_content
-from countersign.cli.answers import asked_at_terminal, checked
+from countersign.cli.answers import asked_at_terminal, checked, edit_problem_of, waiting_question, with_content
 from countersign.cli.command_message import Order as Wanted
 from countersign.cli.command_message import command
 from countersign.cli.demo_stage import alone, demo_settings, elsewhere, stage

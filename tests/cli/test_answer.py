@@ -134,6 +134,22 @@ def test_arguments_are_edited_in_an_editor(desk: Desk) -> None:
     assert answered(desk) == [("call_1", "edit", {"sql": "select city from data"}, "")]
 
 
+def test_what_is_refused_of_one_call_at_a_terminal_is_asked_again_and_loses_no_other_answer(desk: Desk) -> None:
+    put_question(desk, guarded("a"), guarded("b"))
+    for name in ("EDITOR", "VISUAL"):
+        desk.cli.monkeypatch.delenv(name, raising=False)
+    typed(desk, "reject", "names are not needed", "edit", "reject", "\u200b", "approve", "y")
+
+    done = desk.cli.done("answer", OPERATION, *LEA)
+
+    assert "EDITOR is not set; set it to your editor, or give --edit CALL=FILE; this call is asked again" in done.err
+    assert [(call, decision, words) for call, decision, _, words in answered(desk)] == [
+        ("a", "reject", "names are not needed"),
+        ("b", "approve", ""),
+    ]
+    assert done.out.count("it reads the sensitive column name") == 2, "each call is shown once"
+
+
 def test_whoever_breaks_off_at_the_terminal_has_sent_nothing(desk: Desk) -> None:
     put_question(desk, guarded(), asks())
 
@@ -161,6 +177,18 @@ def test_what_is_not_right_for_every_call_is_refused_whole_in_one_line(desk: Des
     assert "not by more than one of them" in unreadable.err
     assert "--as: say who answers" in unsigned.err
     assert (answered(desk), stored(desk).status) == ([], QuestionStatus.PENDING)
+
+
+def test_one_decision_for_all_names_the_call_that_does_not_take_it_and_what_to_give_instead(desk: Desk) -> None:
+    put_question(desk, guarded("a b"), asks())
+
+    refused = desk.cli("answer", OPERATION, *LEA, "--all", "reject")
+
+    assert (refused.code, answered(desk)) == (1, [])
+    assert refused.err == (
+        "error: --all reject: 'call_2' (ask_user) takes only respond; nothing was sent; answer call by call, such as:"
+        " --reject 'a b' --respond call_2=TEXT\n"
+    )
 
 
 @pytest.mark.guarantee("G02", "G04")
