@@ -14,7 +14,6 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.interfaces import Decided, Deciding, Message, MessageBatch, RunOrder, SignalTimes, TimesOrder
-    from countersign.domain.decision import Ruling
 
 from workflows import options
 from workflows.cancelling import to_its_end
@@ -100,7 +99,7 @@ class Attending:
         if not batch:
             return
         decided = await self._decided(batch)
-        self.refused += sum(outcome.ruling != Ruling.ACCEPTED for outcome in decided.outcomes)
+        self.refused += sum(outcome.refuses for outcome in decided.outcomes)
         self._heard(decided)
         self._mailbox.done(batch, decided.outcomes)
 

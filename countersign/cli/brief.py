@@ -29,6 +29,8 @@ from countersign.domain.proposal import Approval, ApprovalStatus
 _FAILURES = ("step.failed", "effect.", "alarm.")
 _FINE = frozenset({"effect.intended", "effect.executed"})
 _PEOPLE = ("command.", "control.", "run.ended_by_person")
+_REPEATED = "command.repeated"
+"""The same statement once more, which its client sent by itself: the person did it once."""
 _AGREED = (ApprovalStatus.GRANTED, ApprovalStatus.CONSUMED)
 
 
@@ -66,7 +68,8 @@ def brief_of(session: Session, tenant: str, operation: str, person: str) -> dict
         "in_control": control_now(run, drafted=is_drafted(session, run)),
         "control": run.control.model_dump(mode="json"),
         "control_history": [one.model_dump(mode="json") for one in ledger.controls.history(tenant, operation)],
-        "commands": [_record(session, one) for one in records if one.type.startswith(_PEOPLE)],
+        "commands": [_record(session, one) for one in records
+                     if one.type.startswith(_PEOPLE) and one.type != _REPEATED],
         "plan": _plan(session, run),
         "drafts": drafts,
         "questions": [question_json(session, run.operation, one, at)

@@ -104,11 +104,11 @@ def tell(answer: Answer, as_json: bool, more: Mapping[str, Any] | None = None) -
         })  # fmt: skip
     elif outcome is None:
         say(f"sent as signal; not ruled on yet: no worker answers. It counts if one rules on it {answer.later}.")
-    elif outcome.ruling != Ruling.ACCEPTED:
+    elif not outcome.counts:
         complain("; ".join(filter(None, [f"refused: {outcome.sentence()}", answer.todo])))
     else:
         say(answer.accepted)
-    if outcome is not None and outcome.ruling != Ruling.ACCEPTED:
+    if outcome is not None and not outcome.counts:
         raise typer.Exit(1)
 
 

@@ -109,7 +109,7 @@ async def send_message(client: Client, message: Message) -> Outcome | None:
     """Send a signed message and return the run's answer; nothing if it was left with the run as a signal.
 
     An update needs a worker, a signal does not. One that timed out may still be ruled on, so the same statement goes
-    out again as a signal: whichever comes second is a replay without effect (G17).
+    out again as a signal: whichever comes second is a repeat without effect, and no refusal (G17).
     """
     handle = client.get_workflow_handle(workflow_id(message.tenant, message.operation))
     if await polled(client, names.RUN_QUEUE):

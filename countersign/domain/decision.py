@@ -144,6 +144,22 @@ class Outcome(Value):
     status: ApprovalStatus | None = None
     """How the approval stands after the message, where there is one."""
 
+    @property
+    def counts(self) -> bool:
+        """Whether the statement counts, by this message or by an earlier one that brought the very same."""
+        return self.ruling == Ruling.ACCEPTED or (self.ruling == Ruling.REPLAY and not self.detail)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a statement was refused here. The same one once more is not: a client sends it again by itself where
+        nobody answered, and what became of it stands beside its first message."""
+        return self.ruling not in (Ruling.ACCEPTED, Ruling.REPLAY)
+
+    def record_type(self, kind: str) -> str:
+        """What the audit calls it: `decision.accepted`, `.refused` or `.repeated`."""
+        ways = {Ruling.ACCEPTED: "accepted", Ruling.REPLAY: "repeated"}
+        return f"{kind}.{ways.get(self.ruling, 'refused')}"
+
     def sentence(self) -> str:
         """One line for the sender."""
         return f"{self.ruling.value}: {self.detail or MEANING[self.ruling]}"

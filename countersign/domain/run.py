@@ -30,7 +30,7 @@ class RunStatus(Value):
     waiting: int
     """How many of them have no ruling yet."""
     refused: int
-    """How many of them were refused."""
+    """How many of them were refused; a statement that only came once more is not."""
 
 
 class ProposalView(Value):

@@ -61,7 +61,7 @@ def command(writing: Writing, received: ReceivedCommand, signer: Person, amendme
     keep(writing, sent, outcome)
     accepted = outcome.ruling == Ruling.ACCEPTED
     ruled = {"ruling": outcome.ruling.value, "reason": outcome.sentence()}
-    kind = "command.accepted" if accepted else "command.refused"
+    kind = outcome.record_type("command")
     writing.record(kind, said.operation, signer.id, now, **_said(received, token_hash), **ruled)
     if accepted and said.command == "settle":
         # It settles nothing by itself: the gateway counts what was said.

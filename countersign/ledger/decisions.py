@@ -113,10 +113,10 @@ def _record(
 ) -> None:
     ruled: dict[str, JsonValue] = {**detail, "ruling": outcome.ruling.value, "reason": outcome.sentence()}
     if outcome.ruling != Ruling.ACCEPTED:
-        writing.record("decision.refused", operation, subject, now, **ruled)
+        writing.record(outcome.record_type("decision"), operation, subject, now, **ruled)
         return
     glass = detail["decision"] == "break_glass"
-    writing.record("break_glass.accepted" if glass else "decision.accepted", operation, subject, now, **ruled)
+    writing.record(outcome.record_type("break_glass" if glass else "decision"), operation, subject, now, **ruled)
     if outcome.status not in (None, ApprovalStatus.PENDING):
         kept = ("approval_id", "approval_version", "action_hash", "statement_id", "edited_action")
         names = {name: detail[name] for name in kept if name in detail}

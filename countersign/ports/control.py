@@ -71,9 +71,9 @@ class Controls(Protocol):
     def command(self, received: ReceivedCommand, signer: Person, amendment: Amendment) -> Outcome:
         """Rule (domain.command.rule_on_command) on a verified command and do what it says, all in one transaction.
 
-        Ids and repeats as in `Approvals.decide`: a statement id seen before (of a decision too) is a replay or a
-        conflict, a repeated message id returns the recorded outcome. An accepted one (audit `command.accepted`, else
-        `command.refused`) does, by its kind:
+        Ids and repeats as in `Approvals.decide`: a statement id seen before (of a decision too) is a replay (audit
+        `command.repeated`) or a conflict, a repeated message id returns the recorded outcome. An accepted one (audit
+        `command.accepted`, else `command.refused`) does, by its kind:
 
         take_over, hand_over, release: control with the next version (audit `control.changed`), the current approval
         SUPERSEDED unless something may be on its way under it, an open escalation answered (`escalation.answered`).

@@ -74,8 +74,9 @@ class Approvals(Protocol):
     def decide(self, received: Received, signer: Person, edit: Edit | None = None) -> Outcome:
         """Rule (domain.decision.rule_on) on a verified statement and record the outcome, all in one transaction.
 
-        A statement id that was seen before is a replay, or a conflict if its body differs; a repeat of the same
-        message id returns the recorded outcome. Exactly one of many concurrent callers settles an approval.
+        A statement id that was seen before is a replay (audit `decision.repeated`), or a conflict if its body differs;
+        a repeat of the same message id returns the recorded outcome. Exactly one of many concurrent callers settles an
+        approval.
         """
         ...
 

@@ -36,7 +36,7 @@ def test_it_is_sent_as_a_signal_and_counts_once(bare: CommandLine, processes: Pr
         worker = working(processes, env)
         bare.done("start", ROOT / "examples" / "request.yaml", "--operation", "alone")
         bare.done("wait", "alone", *ACME, "--until", "WAITING_APPROVAL", "--timeout", "5m")
-        worker.stop()
+        worker.kill()
 
         answer = bare.done("approve", "alone", *ACME, "--as", "bob")
         working(processes, env)
@@ -46,6 +46,10 @@ def test_it_is_sent_as_a_signal_and_counts_once(bare: CommandLine, processes: Pr
         assert bare("wait", "alone", *ACME, "--timeout", "5m").code == 0
         votes = bare.done("show", "alone", *ACME, "--json").json()["approval"]["votes"]
         assert [vote["person"] for vote in votes] == ["bob"]
+        # It was asked first, for a worker had polled just now, and then left as a signal: the same statement twice.
+        ruled = [one["type"] for one in bare.done("timeline", "alone", *ACME, "--json").json()]
+        assert ("decision.accepted" in ruled, "decision.refused" in ruled) == (True, False)
+        assert bare.done("status", "alone", *ACME, "--json").json()["temporal"]["refused"] == 0
         processes.close()
 
 

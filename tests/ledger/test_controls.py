@@ -184,8 +184,9 @@ def test_the_same_message_again_does_nothing_and_another_with_the_same_statement
     assert send(ledger, command("take_over", "lena"), message_id="m-1") == first
     assert audit_types(ledger) == before
     again = send(ledger, command("take_over", "lena"), message_id="m-2")
-    assert (again.outcome.ruling, again.outcome.detail) == (Ruling.REPLAY, "")
+    assert (again.outcome.ruling, again.outcome.detail, again.outcome.counts) == (Ruling.REPLAY, "", True)
     assert again.standing == first.standing
+    assert audit_types(ledger) == [*before, "command.repeated"]
     refused = send(ledger, command("take_over", "lars"), message_id="m-3")
     assert refused.outcome.ruling == Ruling.STALE_CONTROL
     once_more = send(ledger, command("take_over", "lars"), message_id="m-4")

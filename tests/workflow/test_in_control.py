@@ -243,8 +243,9 @@ async def test_by_signal_it_is_the_same_and_a_replayed_one_takes_nothing_again(
         await run.signal("take_over", take_over)
         status = await until_messages(run, 3)
     assert (status.state, status.control, status.control_version) == (State.WAITING_APPROVAL, "agent", 3)
-    refused = records(installation, "command.refused")
-    assert [one["ruling"] for one in refused] == ["replay"]
+    assert status.refused == 0
+    assert [one["ruling"] for one in records(installation, "command.repeated")] == ["replay"]
+    assert records(installation, "command.refused") == []
     since = [kept.since for kept in installation.ledger.controls.history("acme", "op-1")]
     assert since == sorted(since)
     assert since[-1] <= datetime.now(UTC)

@@ -123,7 +123,8 @@ async def test_whatever_is_not_the_whole_answer_of_somebody_asked_is_refused_who
         result = await run.result()
     assert result.state == State.SUCCEEDED
     assert models.agent.calls == 2
-    assert len(records(installation, "command.refused")) == len(refused) - 1 + 2
+    assert len(records(installation, "command.refused")) == len(refused) - 1 + 1
+    assert len(records(installation, "command.repeated")) == 1
     assert len(records(installation, "question.answered")) == 1
     installation.ledger.audit.verify("acme")
 
