@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from countersign.cli.rendering import WORKER
 from countersign.domain.errors import CountersignError
 from countersign.domain.identity import workflow_id
 from countersign.domain.operation import Operation
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 SOON = 5.0
 """Seconds after which the server counts as not there."""
+MOST_EVENTS = 200
+"""So many of a run's newest events are looked through for messages that no worker came to."""
+NO_ANSWER = f"no worker answers, though one was there a minute ago; start one with: {WORKER}"
 CUT_SHORT = frozenset({"TERMINATED", "FAILED", "TIMED_OUT"})
 """Ends of a run that the ledger knows nothing of."""
 
@@ -45,6 +49,7 @@ class Live(Value):
     messages: int | None = None
     """Signals and updates that came, accepted or not; unknown without a worker."""
     refused: int | None = None
+    """How many of them were refused; the same statement once more is not."""
 
 
 async def look(operation: Operation) -> Live:
@@ -76,11 +81,16 @@ async def _seen(client: Client, operation: Operation) -> Live:
 
     run = workflow_id(operation.tenant, operation.operation)
     described = await client.get_workflow_handle(run).describe(rpc_timeout=RPC_LIMIT)
-    status = await _status(client, described.id) if await polled(client, RUN_QUEUE) else None
+    was_there = await polled(client, RUN_QUEUE)
+    status = await _status(client, described.id) if was_there else None
     execution = described.status.name if described.status is not None else ""
+    missing = list(await unattended(client))
+    if status is None and execution == "RUNNING":
+        missing += [NO_ANSWER] if was_there and not missing else []
+        missing += await _left(client, run)
     return Live(
         reachable=True,
-        note=_note(operation, execution, await unattended(client)),
+        note=_note(operation, execution, missing),
         execution=execution,
         run_id=described.run_id,
         steps=_steps(described),
@@ -93,6 +103,26 @@ def _note(operation: Operation, execution: str, missing: Sequence[str]) -> str:
     if execution in CUT_SHORT:
         return f"the run was cut short{_again(operation)}"
     return "; ".join(missing) if execution == "RUNNING" else ""
+
+
+async def _left(client: Client, run: str) -> list[str]:
+    """How many messages lie with the run since a worker last came to it, as a sentence; none where there are none."""
+    from temporalio.api.common.v1 import WorkflowExecution
+    from temporalio.api.enums.v1 import EventType
+    from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+
+    from countersign.cli.temporal_run import SOON as RPC_LIMIT
+
+    request = GetWorkflowExecutionHistoryReverseRequest(
+        namespace=client.namespace, execution=WorkflowExecution(workflow_id=run), maximum_page_size=MOST_EVENTS
+    )
+    newest = await client.workflow_service.get_workflow_execution_history_reverse(request, timeout=RPC_LIMIT)
+    kinds = [event.event_type for event in newest.history.events]
+    done = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    since = kinds[: kinds.index(done)] if done in kinds else kinds
+    count = since.count(EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+    what = "1 message waits" if count == 1 else f"{count} messages wait"
+    return [f"{what} to be ruled on by a worker"] if count else []
 
 
 async def _status(client: Client, run: str) -> RunStatus | None:
