@@ -21,6 +21,7 @@ from countersign.cli.errors import Unreadable
 from countersign.cli.rendering import complain, say, visible_line
 from countersign.cli.session import Session
 from countersign.cli.situation import RunNow, case_of_drafts
+from countersign.cli.standing import no_question
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.errors import Conflict, InputRefused
 from countersign.domain.question import (
@@ -106,15 +107,9 @@ def asked_at_terminal(question: Question, edit_problem: EditProblem) -> tuple[An
 
 def waiting_question(run: RunNow) -> Asked:
     """What the agent waits for; Conflict where it waits for nothing."""
-    asked, name = run.asked, run.operation.operation
-    if asked is None:
-        raise Conflict(f"operation {name}: the agent has asked nothing; its run is {run.state.value}")
-    if asked.status != QuestionStatus.PENDING:
-        number, status = asked.question.number, asked.status.value
-        raise Conflict(
-            f"operation {name}: its run is {run.state.value}, the agent's question {number} {status}; nothing waits for"
-            " an answer"
-        )
+    asked = run.asked
+    if asked is None or asked.status != QuestionStatus.PENDING:
+        raise Conflict(f"operation {run.operation.operation}: {no_question(run)}; nothing waits for an answer")
     return asked
 
 

@@ -101,5 +101,6 @@ def _total(one: Spent, budget: str) -> str:
         ("output tokens", tokens_out),
         ("milliseconds", one.milliseconds),
         ("cost", one.cost),
+        ("no price", one.no_price),
         ("budget", budget),
     ])  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 from countersign.cli.rendering import STARTER
 from countersign.cli.session import Session
 from countersign.domain.audit import AuditRecord
+from countersign.domain.escalation import Escalation
 from countersign.domain.operation import Operation
 from countersign.domain.state import State
 
@@ -29,6 +30,15 @@ def failure_of(session: Session, operation: Operation) -> str:
     records = session.ledger.audit.records(operation.tenant, operation.operation)
     sentences = [sentence_of(session, record) for record in records if record.type == STEP_FAILED]
     return sentences[-1] if sentences else ""
+
+
+def cause_of(session: Session, operation: Operation, escalation: Escalation | None) -> str:
+    """Why the run was brought before people, such as which budget is used up; empty where the code says all."""
+    if escalation is None:
+        return ""
+    records = session.ledger.audit.records(operation.tenant, operation.operation)
+    failed = [one for one in records if one.type == STEP_FAILED and one.detail.get("code") == escalation.code]
+    return sentence_of(session, failed[-1]) if failed else ""
 
 
 def refusal_of(session: Session, operation: Operation) -> str:

@@ -24,7 +24,9 @@ from countersign.cli.reasons import (
 )
 from countersign.cli.rendering import STARTER, fields, moment, say, say_json, table, visible_line, warn
 from countersign.cli.session import now, opened, require_tenant
+from countersign.cli.spending import budget_lines
 from countersign.cli.staffing import idle_roles
+from countersign.cli.standing import answering_text
 from countersign.domain.administration import Authority, PolicyChange, content, present
 from countersign.domain.authority_differences import authority_differences, with_amounts
 from countersign.domain.errors import Conflict, InputRefused, NotFound
@@ -85,6 +87,7 @@ def check(
     for sentence in warnings:
         warn(sentence)
     say(f"{file} is well formed: {read.label()}; asked for by role {read.asked_by}")
+    say(fields([("answering", answering_text(read.answering)), *budget_lines(read)]))
     for one in answers:
         say(f"\n{_answer_text(one)}")
 

@@ -13,6 +13,7 @@ from countersign.cli.rendering import STARTER
 from countersign.cli.review_votes import why_not
 from countersign.cli.session import Session
 from countersign.cli.situation import RunNow
+from countersign.cli.standing import no_question
 from countersign.domain.command import COMMANDS, CommandKind
 from countersign.domain.decision import Ruling, may
 from countersign.domain.directory import Person
@@ -72,13 +73,15 @@ def _command(session: Session, run: RunNow, person: Person, kind: CommandKind, a
     if kind == "settle" and run.unknown is not None:
         # As whoever says so could: what they find is theirs to say.
         order = order._replace(key=run.unknown.key, finding="not_executed")
-    if kind == "answer" and run.question is not None:
-        order = order._replace(question=run.question.hash())
+    if kind == "answer" and run.asked is not None:
+        order = order._replace(question=run.asked.question.hash())
     # Which operation would supersede it is not known yet; whoever may withdraw it may also put another in its place.
     tried = order._replace(kind="withdraw") if kind == "supersede" else order
     outcome = ruled(session, run, tried, person, at)
     alone = outcome.ruling == Ruling.RECEIVER_REFUSED and not to
     why = "there is nobody else who could be handed control" if alone else why_not(outcome)
+    if outcome.ruling == Ruling.NOTHING_ASKED:
+        why = f"{outcome.ruling.value}: {no_question(run)}"
     return Possible(what=kind, allowed=not why, why=why, command=_line(run, order, person))
 
 

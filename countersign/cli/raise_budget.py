@@ -113,6 +113,7 @@ def _shown(session: Session, run: RunNow, more: Budget) -> str:
     shared = f"{budget_text(budgets.tenant)} within {budgets.within}" if budgets and budgets.tenant else ""
     return fields([
         ("spent", f"{total.calls} calls, {total.failed} of them failed; {done.cost}"),
+        ("no price", done.no_price),
         ("tokens", f"in {done.tokens(total.input_tokens)}, out {done.tokens(total.output_tokens)}"),
         ("milliseconds", done.milliseconds),
         ("budget now", budget_text(run_budget(session, run))),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from countersign.cli import options
-from countersign.cli.failure import failure_of, refusal_of, sentence_of
+from countersign.cli.failure import cause_of, failure_of, refusal_of, sentence_of
 from countersign.cli.following import link_lines, links
 from countersign.cli.live import Live, look
 from countersign.cli.questions import question_json
@@ -23,6 +23,7 @@ from countersign.cli.standing import (
     control_now,
     effect,
     ended_as,
+    escalation_lines,
     good_until,
     next_tick,
     tick_line,
@@ -70,6 +71,7 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
         void = _void_reason(session, run.approval)
         waiting = waits_for(session, run, at)
         failure, refusal = failure_of(session, run.operation), refusal_of(session, run.operation)
+        cause = cause_of(session, run.operation, run.escalation)
         question = question_json(session, run.operation, run.asked, at) if run.asked and run.question else None
         in_control, said = control_now(run, drafted=is_drafted(session, run)), words_on(session, run.unknown)
     live = finished(look(run.operation))
@@ -90,7 +92,7 @@ def status(operation: options.OperationArgument, tenant: options.Tenant, as_json
     say(fields([
         *_operation_lines(run.operation), ("failure", failure), ("refused", refusal), ("waits for", waiting),
         *[("said so far", word_line(one)) for one in said],
-        *_control_lines(run, in_control), *_approval_lines(run.approval, void, at), *_live_lines(live),
+        *_control_lines(run, in_control, cause), *_approval_lines(run.approval, void, at), *_live_lines(live),
     ]))  # fmt: skip
 
 
@@ -219,13 +221,8 @@ def _operation_lines(operation: Operation) -> list[tuple[str, str]]:
     ]
 
 
-def _control_lines(run: RunNow, in_control: str) -> list[tuple[str, str]]:
-    escalation = run.escalation
-    raised = [] if escalation is None else [
-        ("escalated", f"{escalation.reason.value} ({escalation.code}), {escalation.severity.value}"),
-        ("suggested", escalation.suggested_action),
-    ]  # fmt: skip
-    return [("in control", in_control), *raised]
+def _control_lines(run: RunNow, in_control: str, cause: str) -> list[tuple[str, str]]:
+    return [("in control", in_control), *escalation_lines(run.escalation, cause)]
 
 
 def _approval_lines(approval: Approval | None, void: str, at: datetime) -> list[tuple[str, str]]:

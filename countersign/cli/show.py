@@ -12,16 +12,19 @@ from typing import Annotated, Any
 import typer
 
 from countersign.cli import options
-from countersign.cli.failure import failure_of
+from countersign.cli.failure import cause_of, failure_of
 from countersign.cli.following import link_lines, links
+from countersign.cli.live import look
 from countersign.cli.questions import question_json, question_line, question_text
-from countersign.cli.rendering import STARTER, document, fields, say, say_json
+from countersign.cli.rendering import STARTER, document, fields, say, say_json, warn
 from countersign.cli.review import review_of, reviewers_view
 from countersign.cli.review_text import review_text, vote_line
 from countersign.cli.review_votes import CastVote, cast_votes
-from countersign.cli.session import Session, now, opened
-from countersign.cli.standing import effect, not_known, time_left
+from countersign.cli.session import Session, finished, now, opened
+from countersign.cli.situation import RunNow, run_now
+from countersign.cli.standing import effect, escalation_lines, not_known, out_of_budget, time_left, waits_for
 from countersign.cli.successors import predecessors_of, successor_of
+from countersign.domain.escalation import Escalation
 from countersign.domain.execution import Execution
 from countersign.domain.operation import Operation
 from countersign.domain.proposal import Approval
@@ -47,6 +50,8 @@ def show(
         questions = [question_json(session, stored, one, at) for one in asked]
         pending = [question_text(session, stored, one, at) for one in asked if one.status == QuestionStatus.PENDING]
         failure = failure_of(session, stored)
+        run = run_now(session, tenant, operation)
+        waiting, cause = waits_for(session, run, at), cause_of(session, stored, run.escalation)
         after, instead_of = successor_of(session, tenant, operation), predecessors_of(session, stored)
         linked = links(session, stored)
         view = reviewers_view(session, approval) if reviewing and approval is not None else None
@@ -60,12 +65,26 @@ def show(
             "review": facts.model_dump(mode="json") if facts else None,
         })  # fmt: skip
         return
-    others = [("superseded by", after), ("supersedes", ", ".join(instead_of)), *link_lines(linked)]
+    live = None if stored.state.terminal else finished(look(stored))
+    raised = [("waits for", waiting), *escalation_lines(run.escalation, cause)] if run.escalation is not None else []
+    others = [*raised, ("superseded by", after), ("supersedes", ", ".join(instead_of)), *link_lines(linked)]
     say(_overview(stored, others, failure, request, asked, approval, votes, execution))
     for text in pending:
         say(f"\n{text}\n\nanswer with:\n  {STARTER} answer {operation} --tenant {tenant} --as PERSON")
+    if run.escalation is not None:
+        say("\n".join(["\nanswer it with:", *(f"  {line}" for line in _ways_out(run, run.escalation))]))
     if approval is not None and view is not None and facts is not None:
         say(review_text(approval.proposal, view, facts))
+    if live is not None and live.reachable and live.note:
+        # Without a server all of it is shown as well: it comes from the ledger.
+        warn(live.note)
+
+
+def _ways_out(run: RunNow, escalation: Escalation) -> Sequence[str]:
+    """The commands by which whoever is asked deals with an escalation."""
+    name = f"{run.operation.operation} --tenant {run.operation.tenant} --as PERSON"
+    raising = [f"{STARTER} raise-budget {name} --calls N"] if out_of_budget(escalation) else []
+    return [*raising, *(f"{STARTER} {command} {name}" for command in ("take-over", "cancel"))]
 
 
 def whole_review(session: Session, approval: Approval, person: str) -> str:

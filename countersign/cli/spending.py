@@ -10,13 +10,17 @@ from typing import Any, NamedTuple
 
 from countersign.cli.session import Session
 from countersign.cli.situation import RunNow
+from countersign.domain.escalation import Reason
 from countersign.domain.model_call import Budget, Budgets, ModelCall, Usage, cost_text, raised, usage
+from countersign.domain.policy import Policy
 
 
 class Spent(NamedTuple):
     """The sum of calls."""
 
     usage: Usage
+    unpriced: tuple[str, ...] = ()
+    """The models that were asked and have no price, by name."""
 
     def tokens(self, known: int) -> str:
         """Tokens in or out, with how many calls are not in it."""
@@ -30,13 +34,22 @@ class Spent(NamedTuple):
     @property
     def cost(self) -> str:
         """`0.001250000 USD + 2 unknown`."""
-        known = " + ".join(cost_text(nano, currency) for currency, nano in sorted(self.usage.nano.items()))
+        # Beside calls of unknown cost, free ones would read as if all of it had cost nothing.
+        sums = {currency: nano for currency, nano in self.usage.nano.items() if nano or not self.usage.unknown_cost}
+        known = " + ".join(cost_text(nano, currency) for currency, nano in sorted(sums.items()))
         return _sum(known or "0", self.usage.unknown_cost)
+
+    @property
+    def no_price(self) -> str:
+        """Why the cost is unknown though the tokens are known; empty where each model has its price."""
+        names = ", ".join(self.unpriced)
+        return f"for model {names} in policies/prices.yaml, so what its calls cost is unknown" if names else ""
 
 
 def spent(calls: Sequence[ModelCall]) -> Spent:
     """What these calls came to."""
-    return Spent(usage(calls))
+    told = [call for call in calls if call.input_tokens is not None and call.output_tokens is not None]
+    return Spent(usage(calls), tuple(sorted({call.asked for call in told if call.nano is None})))
 
 
 def spent_json(one: Spent) -> dict[str, Any]:
@@ -74,6 +87,17 @@ def budget_text(budget: Budget | None) -> str:
         f"{budget.time} of waiting for models" if budget.time is not None else "",
     ]
     return ", ".join(filter(None, parts))
+
+
+def budget_lines(policy: Policy) -> list[tuple[str, str]]:
+    """What a policy lets its runs spend, and who may raise it, as lines."""
+    budgets, route = policy.budgets, policy.escalations.get(Reason.BUDGET_EXCEEDED)
+    if budgets is None:
+        return [("budgets", "not limited")]
+    shared = f"{budget_text(budgets.tenant)} within {budgets.within}" if budgets.tenant is not None else ""
+    raising = f"role {route.role} is asked, until {route.within} later" if route is not None and route.within else ""
+    role = raising or (f"role {route.role} is asked" if route is not None else "nobody is asked: the run fails")
+    return [("budget of a run", budget_text(budgets.run)), ("of the tenant", shared), ("when used up", role)]
 
 
 def _sum(known: str, unknown: int) -> str:

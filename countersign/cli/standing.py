@@ -23,7 +23,7 @@ from countersign.domain.identity import PersonId
 from countersign.domain.need import Approver, Need, Tick, ticks, unmet
 from countersign.domain.operation import Operation
 from countersign.domain.proposal import Approval, ApprovalStatus, Proposal
-from countersign.domain.question import Asked, Question, QuestionStatus
+from countersign.domain.question import Answering, Asked, Question, QuestionStatus
 from countersign.domain.state import State
 
 _WORKERS = {
@@ -143,6 +143,28 @@ def askable(question: Question, requester: PersonId, now: datetime) -> str:
     return f"{roles}, or {requester}, who asked for the operation" if own else roles
 
 
+def answering_text(answering: Answering | None) -> str:
+    """Who answers the agent by a policy, how often, and what silence comes to."""
+    if answering is None:
+        return "nobody: whatever the agent would ask is refused to it"
+    own = ", or whoever asked for the operation where it is a plain question" if answering.requester else ""
+    ladder = answering.ladder
+    steps = [*(f"reminded after {after}" for after in ladder.remind),
+             *(f"role {tier.role} too after {tier.after}" for tier in ladder.tiers)]  # fmt: skip
+    silence = "the run is held" if ladder.then == "freeze" else "the run ends as expired"
+    parts = [f"role {answering.role}{own}", f"at most {answering.at_most} questions of one run", *steps]
+    return "; ".join([*parts, f"unanswered after {answering.within} {silence}"])
+
+
+def no_question(run: RunNow) -> str:
+    """Why nothing of the agent's waits for an answer: `the agent's question 1 was answered by lea at ...`."""
+    if run.asked is None:
+        return f"the agent has asked nothing; its run is {run.state.value}"
+    question, status, answered = run.asked
+    by = f" by {answered.person} at {moment(answered.at)}" if answered is not None else ""
+    return f"the agent's question {question.number} was {status.value}{by}; its run is {run.state.value}"
+
+
 def next_question_tick(asked: Asked, now: datetime) -> Tick | None:
     """The next reminder or tier of a question that waits for people."""
     if asked.status != QuestionStatus.PENDING:
@@ -173,6 +195,17 @@ def tick_line(tick: Tick | None) -> str:
 def out_of_budget(escalation: Escalation) -> bool:
     """Whether the run waits for a larger budget, rather than for somebody who mends it."""
     return escalation.code == "budget_exceeded"
+
+
+def escalation_lines(escalation: Escalation | None, cause: str) -> list[tuple[str, str]]:
+    """For what a run was brought before people, and what is suggested to them, as lines; none where it was not."""
+    if escalation is None:
+        return []
+    return [
+        ("escalated", f"{escalation.reason.value} ({escalation.code}), {escalation.severity.value}"),
+        ("because", cause),
+        ("suggested", escalation.suggested_action),
+    ]
 
 
 def counted(session: Session, approval: Approval) -> Mapping[str, Approver]:

@@ -13,8 +13,12 @@ import typer
 
 from countersign.cli import options
 from countersign.cli.rendering import STARTER, moment, say
-from countersign.cli.session import Session, opened
+from countersign.cli.session import Session, now, opened
+from countersign.cli.situation import run_now
+from countersign.cli.standing import waits_for
+from countersign.domain.operation import Operation
 from countersign.domain.progress import Progress
+from countersign.domain.state import State
 
 POLL_SECONDS = 0.5
 BATCH = 500
@@ -32,14 +36,15 @@ def watch(
 
     Each line begins with the event's number: after an interruption go on with --from and the last one that you saw.
     """
-    shown = start
+    shown, told = start, ""
     with opened() as session:
         try:
             while True:
                 # Looked at before the events: those that were written until the end are then all read.
-                ended = session.ledger.operations.get(tenant, operation).state.terminal
+                stored = session.ledger.operations.get(tenant, operation)
                 shown = _tell(session, tenant, operation, shown, as_json)
-                if ended:
+                told = _say_standing(session, stored, shown, told, as_json)
+                if stored.state.terminal:
                     return
                 time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
@@ -54,6 +59,31 @@ def _tell(session: Session, tenant: str, operation: str, shown: int, as_json: bo
             typer.echo(json.dumps(event.model_dump(mode="json"))) if as_json else say(_line(event))
             shown = event.number
     return shown
+
+
+def _say_standing(session: Session, operation: Operation, shown: int, told: str, as_json: bool) -> str:
+    """Tell, once each time, what no event will: that the run waits for people who help it, or that events were deleted.
+
+    Its JSON has the form of an event, with the number of the last one. Returns the state and reason it was told of.
+    """
+    stands = f"{operation.state.value} {operation.reason}"
+    kind, name, detail = "", "", ""
+    if operation.state == State.ESCALATED:
+        run = run_now(session, operation.tenant, operation.operation)
+        kind, name, detail = "escalated", operation.reason, waits_for(session, run, now())
+    elif operation.state.terminal and _deleted(session, operation):
+        kind, name = "deleted", "what went on was deleted, which it may be after the end; the audit is kept: timeline"
+    if kind and stands != told:
+        line = {"tenant": operation.tenant, "operation": operation.operation, "number": shown, "at": moment(now()),
+                "kind": kind, "draft_version": 0, "name": name, "detail": detail}  # fmt: skip
+        typer.echo(json.dumps(line)) if as_json else say(f"{'--':>5}  {line['at']}  --   {kind:<14} {name}  {detail}")
+    return stands
+
+
+def _deleted(session: Session, operation: Operation) -> bool:
+    """Whether models were called for it, and no event of that is left."""
+    name = (operation.tenant, operation.operation)
+    return bool(session.ledger.model_calls.of_operation(*name)) and not session.ledger.progress.since(*name, 0, 1)
 
 
 def _line(event: Progress) -> str:

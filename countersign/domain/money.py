@@ -63,6 +63,8 @@ def amount(text: str) -> Amount:
 
 
 def _from_text(value: Any) -> Any:
+    if isinstance(value, int | float):
+        raise ValueError(f"{value} names no currency; write it as 1000.00 EUR: digits, a blank, a currency")
     if not isinstance(value, str):
         return value
     try:

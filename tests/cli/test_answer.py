@@ -227,7 +227,20 @@ def test_where_nothing_waits_the_command_says_how_it_stands(desk: Desk) -> None:
 
     assert (nothing.code, closed.code) == (1, 1)
     assert "the agent has asked nothing; its run is CREATED" in nothing.err
-    assert "the agent's question 1 answered; nothing waits for an answer" in closed.err
+    assert re.search(
+        r"question 1 was answered by lea at \S+Z; its run is \w+; nothing waits for an answer$", closed.err
+    )
+
+
+def test_a_question_that_was_answered_is_called_so_wherever_it_is_told_of(desk: Desk) -> None:
+    put_question(desk)
+    before = desk.cli.done("brief", OPERATION, *LEA).out
+    desk.cli.done("answer", OPERATION, *LEA, "--all", "reject")
+    after = desk.cli.done("brief", OPERATION, *LEA).out
+
+    assert re.search(r"^  answer: \S+ starter.py answer", before, re.MULTILINE)
+    said = r"^  answer: no: nothing_asked: the agent's question 1 was answered by lea at \S+Z; its run is \w+$"
+    assert re.search(said, after, re.MULTILINE)
 
 
 def test_what_the_agent_asks_waits_for_whoever_may_answer_and_for_nobody_else(desk: Desk) -> None:

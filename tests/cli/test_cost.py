@@ -127,3 +127,16 @@ def test_where_no_model_was_called_that_is_said(desk: Desk) -> None:
     desk.register("quiet")
 
     assert desk.cli.done("cost", "quiet", *ACME).out == "no model was called for operation quiet\n"
+
+
+def test_a_model_without_a_price_is_named_and_nothing_reads_as_if_it_were_free(desk: Desk) -> None:
+    desk.register("unpriced")
+    known = CallEnd(answered="mystery", input_tokens=5, output_tokens=5, milliseconds=7)
+    called(desk, known, operation="unpriced", asked="mystery")
+    called(desk, known, 0, operation="unpriced", asked="offline-grader/1", attempt=1)
+
+    shown = desk.cli.done("cost", "unpriced", *ACME).out
+
+    assert re.search(r"^cost +1 unknown$", shown, re.MULTILINE)
+    assert re.search(r"^no price +for model mystery in policies/prices.yaml, so what its calls cost is", shown, re.M)
+    assert "no price" not in desk.cli.done("cost", OPERATION, *ACME, "--json").out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,32 @@ def test_where_nobody_could_approve_it_says_so(desk: Desk) -> None:
         desk.change(DirectoryChange(keys_revoked=(KeyRevocation(person=name, key_id=f"{name}-1"),)))
 
     assert "can approve    nobody; " in desk.cli.done("policy", "explain", "report-7", *ACME).out
+
+
+def test_a_check_says_what_it_read_of_answering_and_budgets(bare: CommandLine, refunds: Path) -> None:
+    shipped = bare.done("policy", "check", ROOT / "policies" / "report.yaml").out
+    silent = bare.done("policy", "check", refunds).out
+
+    for line in (
+        r"answering +role lead, or whoever asked for the operation where it is a plain question; at most 10 questions"
+        r" of one run; reminded after 4h; unanswered after 24h the run ends as expired",
+        r"budget of a run +60 calls, 1h of waiting for models",
+        r"of the tenant +2000 calls within 24h",
+        r"when used up +role lead is asked, until 72h later",
+    ):
+        assert re.search(rf"^{line}$", shipped, re.MULTILINE), line
+    assert re.search(r"^answering +nobody: whatever the agent would ask is refused to it$", silent, re.MULTILINE)
+    assert re.search(r"^budgets +not limited$", silent, re.MULTILINE)
+
+
+def test_money_that_is_a_number_is_told_the_form(bare: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "report.yaml"
+    shipped = (ROOT / "policies" / "report.yaml").read_text()
+    path.write_text(shipped.replace("{calls: 60, time: 1h}", "{calls: 60, money: 1.00}"))
+
+    refused = bare("policy", "check", path)
+
+    assert refused.code == 1
+    assert "budgets.run.money" in refused.err
+    assert "names no currency; write it as 1000.00 EUR: digits, a blank, a currency" in refused.err
+    assert len(refused.err.splitlines()) == 1

@@ -6,12 +6,18 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
+from countersign.cli.session import now
 from countersign.domain.model_call import Budget, CallEnd
+from countersign.domain.policy import Policy
+from countersign.strict_yaml import load
 from tests.cli.asking import OPERATION, called, out_of_budget
 from tests.cli.desk import ACME, TENANT, Desk
+from tests.cli.office import ROOT
 
 LEA = (*ACME, "--as", "lea")
+DOCUMENTED = ROOT / "docs" / "questions.md"
 
 
 @pytest.fixture(autouse=True)
@@ -78,3 +84,32 @@ def test_where_no_run_is_out_of_budget_nothing_is_raised(desk: Desk, tmp_path: P
     assert late.ruling == "budget_not_exceeded"
     assert "this raise-budget would be refused: budget_not_exceeded" in here.err
     assert raises(desk) == [Budget(calls=20)]
+
+
+def test_who_looks_at_a_run_out_of_budget_sees_which_one_whom_it_waits_for_and_what_to_type(desk: Desk) -> None:
+    sentence = desk.put("the run's budget is used up: 60 of 60 calls")
+    detail: dict[str, JsonValue] = {"step": "draft", "code": "budget_exceeded", "sentence": sentence}
+    desk.ledger.audit.append(TENANT, "step.failed", OPERATION, "run", detail, now())
+
+    for command in ("show", "status"):
+        shown = desk.cli.done(command, OPERATION, *ACME).out
+
+        assert re.search(
+            r"^waits for +role lead, to raise its budget, take it over or end it .*, until \S+Z$", shown, re.M
+        )
+        assert re.search(r"^escalated +BUDGET_EXCEEDED \(budget_exceeded\), low$", shown, re.MULTILINE)
+        assert re.search(r"^because +the run's budget is used up: 60 of 60 calls$", shown, re.MULTILINE)
+    shown = desk.cli.done("show", OPERATION, *ACME).out
+    name = f"{OPERATION} --tenant acme --as PERSON"
+    typed = [f"raise-budget {name} --calls N", f"take-over {name}", f"cancel {name}"]
+    assert [line.partition("starter.py ")[2] for line in shown.splitlines() if "starter.py" in line] == typed
+
+
+def test_the_documented_command_fits_the_shipped_policy() -> None:
+    (line,) = re.findall(r"^\.venv/bin/python starter\.py raise-budget (.+)$", DOCUMENTED.read_text(), re.MULTILINE)
+    limits = load(ROOT / "policies" / "report.yaml", Policy).budgets
+
+    assert limits is not None
+    given = set(re.findall(r"--(\w+)", line)) & set(Budget.model_fields)
+    assert given
+    assert all(getattr(limits.run, name) is not None for name in given)

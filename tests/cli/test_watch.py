@@ -13,7 +13,7 @@ from countersign.cli import watch
 from countersign.cli.session import now
 from countersign.domain.progress import ProgressKind
 from countersign.domain.state import State
-from tests.cli.asking import OPERATION
+from tests.cli.asking import OPERATION, called, out_of_budget
 from tests.cli.desk import ACME, TENANT, Desk
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "json.md"
@@ -94,3 +94,44 @@ def test_another_tenants_run_cannot_be_followed(desk: Desk) -> None:
 
     assert (theirs.code, theirs.out) == (1, "")
     assert theirs.err.replace(OPERATION, "nope") == none.err
+
+
+def keys_of(line: str) -> list[str]:
+    return list(json.loads(line))
+
+
+def test_a_run_that_is_out_of_budget_says_so_once_and_whom_it_waits_for(desk: Desk) -> None:
+    def end() -> None:
+        desk.stands(OPERATION, State.CANCELLED, "cancelled_by_operator")
+
+    meanwhile(desk, lambda: out_of_budget(desk), lambda: None, end)
+    told = desk.cli.done("watch", OPERATION, *ACME).out.splitlines()
+
+    assert [line.split()[0] for line in told] == ["1", "2", "--"]
+    assert re.search(r"escalated +BUDGET_EXCEEDED  role lead, to raise its budget, take it over or end it", told[2])
+
+
+def test_what_is_no_event_has_the_form_of_one_and_the_number_of_the_last(desk: Desk) -> None:
+    out_of_budget(desk)
+    meanwhile(desk, lambda: desk.stands(OPERATION, State.CANCELLED, "cancelled_by_operator"))
+
+    lines = desk.cli.done("watch", OPERATION, *ACME, "--json").out.splitlines()
+
+    assert keys_of(lines[2]) == keys_of(lines[0])
+    assert [(one["number"], one["kind"]) for one in map(json.loads, lines[1:])] == [
+        (2, "model_called"),
+        (2, "escalated"),
+    ]
+
+
+def test_events_that_were_deleted_after_the_end_are_said_to_be(desk: Desk) -> None:
+    desk.register("old")
+    called(desk, None, operation="old")
+    desk.stands("old", State.CANCELLED, "cancelled_by_operator")
+    desk.register("never-drafted")
+    desk.stands("never-drafted", State.CANCELLED, "cancelled_by_operator")
+
+    told, nothing = (desk.cli.done("watch", name, *ACME).out for name in ("old", "never-drafted"))
+
+    assert "deleted        what went on was deleted" in told
+    assert nothing == ""
