@@ -139,8 +139,7 @@ def asked_of(need: Need, proposal: Proposal, now: datetime) -> str:
 def askable(question: Question, requester: PersonId, now: datetime) -> str:
     """Who is asked to answer the agent by now: `role lead, or rita, who asked for the operation`."""
     roles = f"role {' or '.join(question.asked(now))}"
-    own = question.answering.requester and all(call.only_asks for call in question.calls)
-    return f"{roles}, or {requester}, who asked for the operation" if own else roles
+    return f"{roles}, or {requester}, who asked for the operation" if question.requester_may_answer else roles
 
 
 def answering_text(answering: Answering | None) -> str:

@@ -121,6 +121,11 @@ class Question(Value):
         return ticks([self.answering.need], self.asked_at, self.deadline)
 
     @property
+    def requester_may_answer(self) -> bool:
+        """Whether whoever asked for the operation may answer: no guarded call (G02), else as the policy says."""
+        return self.answering.requester and all(call.only_asks for call in self.calls)
+
+    @property
     def freezes(self) -> bool:
         """Whether a run that nobody answers is held at the deadline instead of ending."""
         return self.answering.ladder.then == "freeze"
@@ -201,13 +206,9 @@ def _says_something(text: str) -> bool:
 
 
 def may_answer(question: Question, person: Person, requester: PersonId, now: datetime) -> bool:
-    """Whether a person may answer a question as a whole at `now`.
-
-    Whoever asked for the operation never allows a guarded call (G02), and answers what only asks where the policy says.
-    """
+    """Whether a person may answer a question as a whole at `now`."""
     if person.id == requester:
-        only_asks = all(call.only_asks for call in question.calls)
-        return person.active and only_asks and question.answering.requester
+        return person.active and question.requester_may_answer
     waited: timedelta = now - question.asked_at
     return any(person.may(role) for role in question.answering.need.roles(waited))
 

@@ -169,13 +169,12 @@ def _told(
     writing: Writing, question: Question, kind: NoticeKind, roles: Sequence[str], severity: Severity, now: datetime
 ) -> Notice:
     """What people are told; whoever asked for the operation as well, where they may answer it."""
-    may_answer = question.answering.requester and all(call.only_asks for call in question.calls)
     return Notice(
         kind=kind,
         tenant=question.tenant,
         operation=question.operation,
         roles=tuple(dict.fromkeys(roles)),
-        persons=(_requester(writing, question.operation),) if may_answer else (),
+        persons=(_requester(writing, question.operation),) if question.requester_may_answer else (),
         severity=severity,
         code=str(question.number),
         deadline=question.deadline,

@@ -16,7 +16,7 @@ from countersign.domain.errors import Conflict, ControlChanged, InputRefused, No
 from countersign.domain.escalation import Severity
 from countersign.domain.notice import NoticeKind
 from countersign.domain.proposal import ApprovalStatus
-from countersign.domain.question import Answer, Answered, Answers, Asked, QuestionStatus
+from countersign.domain.question import Answer, Answered, Answers, Asked, PendingCall, QuestionStatus
 from countersign.domain.state import State
 from countersign.ledger import SqlLedger
 from tests.domain.asking import READ, READ_IT, SECOND_HALF, WITHIN, WORDS
@@ -88,11 +88,14 @@ def test_a_question_is_recorded_and_told_without_a_word_of_what_it_says(ledger: 
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("requester", "persons"), [(True, ("rita",)), (False, ())])
+@pytest.mark.parametrize(
+    ("requester", "calls", "persons"),
+    [(True, (WORDS,), ("rita",)), (False, (WORDS,), ()), (True, (READ,), ()), (True, (WORDS, READ), ())],
+)
 def test_whoever_asked_for_the_operation_is_told_where_they_may_answer(
-    ledger: SqlLedger, requester: bool, persons: tuple[str, ...]
+    ledger: SqlLedger, requester: bool, calls: tuple[PendingCall, ...], persons: tuple[str, ...]
 ) -> None:
-    ask(ledger, WORDS, answering={"requester": requester})
+    ask(ledger, *calls, answering={"requester": requester})
     assert [told.persons for told in notices(ledger)] == [persons]
 
 
