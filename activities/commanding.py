@@ -137,23 +137,15 @@ class Commanding:
         return answers
 
     def _budget(self, command: Command) -> Budget:
-        """What is added; of no use where the policy does not limit it, so the signer is told."""
+        """What is added to the run's budget; the signer is told where it cannot be."""
         added = _read(Budget, self._content(command))
         operation = self._ledger.operations.get(command.tenant, command.operation)
         budgets = policy_in_force(self._ledger, command.tenant, operation.case).budgets
-        limits = budgets.run if budgets is not None else None
-        for name in _given(added):
-            if limits is None or getattr(limits, name) is None:
-                known = ", ".join(_given(limits)) if limits is not None else "nothing"
-                raise InputRefused(f"the policy does not limit a run's {name}; it limits: {known}")
-        money = limits.money if limits is not None else None
-        if added.money is not None and money is not None and added.money.currency != money.currency:
-            raise InputRefused(f"the budget is in {money.currency}; add to it in that currency")
-        if limits is not None:
-            before = self._ledger.model_calls.raises(command.tenant, command.operation)
-            problem = problem_with_raise(raised(limits, (more for _, more in before)), added)
-            if problem:
-                raise InputRefused(problem)
+        before = self._ledger.model_calls.raises(command.tenant, command.operation)
+        limit = raised(budgets.run, (more for _, more in before)) if budgets is not None else None
+        problem = problem_with_raise(limit, added)
+        if problem:
+            raise InputRefused(problem)
         return added
 
     def _check_arguments(self, command: Command) -> None:
@@ -200,10 +192,6 @@ def _read(form: type[Form], content: Any) -> Form:
         return form.model_validate(content)
     except ValidationError as error:
         raise InputRefused(f"what was signed has not the form that it needs: {first_problem(error)}") from None
-
-
-def _given(budget: Budget) -> list[str]:
-    return [name for name in Budget.model_fields if getattr(budget, name) is not None]
 
 
 def _told(command: Command) -> Told:

@@ -20,7 +20,7 @@ from countersign.cli.situation import RunNow, run_now
 from countersign.cli.spending import budget_text, budgets_of, run_budget, spent
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.errors import InputRefused
-from countersign.domain.model_call import Budget, Budgets
+from countersign.domain.model_call import Budget, problem_with_raise
 from countersign.domain.money import amount
 
 Calls = Annotated[int | None, typer.Option("--calls", metavar="N", min=1, help="So many calls more.")]
@@ -79,7 +79,10 @@ def _ordered(session: Session, tenant: str, operation: str, order: Order, more: 
     """The run, and the order with its content in the ledger; refused before anything is stored."""
     run = run_now(session, tenant, operation)
     require_open(session, run, order)
-    _require_limited(more, budgets_of(run))
+    problem = problem_with_raise(run_budget(session, run), more)
+    if problem:
+        # Each option is named as the part of a budget that it gives.
+        raise InputRefused(f"--{problem}")
     content = session.ledger.documents.put(tenant, canonical_bytes(more.model_dump(mode="json")))
     return run, order._replace(content=content)
 
@@ -91,19 +94,6 @@ def _budget(calls: int | None, tokens: int | None, money: str, time: str) -> Bud
         return Budget(calls=calls, tokens=tokens, money=amount(money) if money else None, time=time or None)
     except ValidationError:
         raise Unreadable("give one of --calls, --tokens, --money and --time: how much more it may spend") from None
-
-
-def _require_limited(more: Budget, budgets: Budgets | None) -> None:
-    """InputRefused for what the run's budget does not limit: it would be signed, and change nothing."""
-    limit = budgets.run if budgets is not None else None
-    for name in Budget.model_fields:
-        if getattr(more, name) is not None and getattr(limit, name, None) is None:
-            raise InputRefused(
-                f"--{name}: not limited, so adding some changes nothing; the run has {budget_text(limit)}"
-            )
-    money = limit.money if limit is not None else None
-    if more.money is not None and money is not None and more.money.currency != money.currency:
-        raise InputRefused(f"--money: the budget is in {money.currency}; add to it in that currency")
 
 
 def _shown(session: Session, run: RunNow, more: Budget) -> str:

@@ -77,16 +77,8 @@ def run_budget(session: Session, run: RunNow) -> Budget | None:
 
 
 def budget_text(budget: Budget | None) -> str:
-    """`60 calls, 100000 tokens, 5.00 USD, 30m of waiting for models`; `not limited` for none."""
-    if budget is None:
-        return "not limited"
-    parts = [
-        f"{budget.calls} calls" if budget.calls is not None else "",
-        f"{budget.tokens} tokens" if budget.tokens is not None else "",
-        str(budget.money) if budget.money is not None else "",
-        f"{budget.time} of waiting for models" if budget.time is not None else "",
-    ]
-    return ", ".join(filter(None, parts))
+    """The budget, or that there is none."""
+    return "not limited" if budget is None else str(budget)
 
 
 def budget_lines(policy: Policy) -> list[tuple[str, str]]:

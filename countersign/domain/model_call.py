@@ -124,6 +124,16 @@ class Budget(Value):
             raise ValueError("a budget limits calls, tokens, money or time; give one of them")
         return self
 
+    def __str__(self) -> str:
+        """`60 calls, 100000 tokens, 5.00 USD, 30m of waiting for models`."""
+        parts = [
+            f"{self.calls} calls" if self.calls is not None else "",
+            f"{self.tokens} tokens" if self.tokens is not None else "",
+            str(self.money) if self.money is not None else "",
+            f"{self.time} of waiting for models" if self.time is not None else "",
+        ]
+        return ", ".join(filter(None, parts))
+
 
 class Budgets(Value):
     """What a policy lets its runs spend on models. Who may raise a budget is whom a run out of it is brought before."""
@@ -178,16 +188,33 @@ def usage(calls: Iterable[ModelCall]) -> Usage:
     )
 
 
-def problem_with_raise(budget: Budget, more: Budget) -> str:
-    """Why so much cannot be added to a budget, with what was added to it before, in a sentence; empty if it can."""
+def problem_with_raise(budget: Budget | None, more: Budget) -> str:
+    """Why so much cannot be added to a run's budget, in a sentence; empty if it can.
+
+    Args:
+        budget: with what was added to it before; nothing: the run is not limited.
+        more: what is added. The sentence begins with the part of it that is wrong: `calls: ...`.
+    """
+    added = [name for name in Budget.model_fields if getattr(more, name) is not None]
+    for name in added:
+        if getattr(budget, name, None) is None:
+            return f"{name}: not limited, so adding some changes nothing; the run has {budget or 'no budget'}"
     if more.calls is not None and more.calls > MOST_CALLS_ADDED:
-        return f"{more.calls} calls are more than can be added at once; add at most {MOST_CALLS_ADDED}"
+        return f"calls: {more.calls} calls are more than can be added at once; add at most {MOST_CALLS_ADDED}"
     if more.tokens is not None and more.tokens > MOST_TOKENS_ADDED:
-        return f"{more.tokens} tokens are more than can be added at once; add at most {MOST_TOKENS_ADDED}"
-    if more.money is None or budget.money is None or budget.money.minor + more.money.minor <= _MOST:
+        return f"tokens: {more.tokens} tokens are more than can be added at once; add at most {MOST_TOKENS_ADDED}"
+    if budget is None or budget.money is None or more.money is None:
         return ""
-    room = Amount(currency=budget.money.currency, minor=_MOST - budget.money.minor)
-    return f"with {more.money} more the budget is larger than an amount of money can be; add at most {room}"
+    return _problem_with_money(budget.money, more.money)
+
+
+def _problem_with_money(limit: Amount, more: Amount) -> str:
+    if more.currency != limit.currency:
+        return f"money: the budget is in {limit.currency}; add to it in that currency"
+    if limit.minor + more.minor <= _MOST:
+        return ""
+    room = Amount(currency=limit.currency, minor=_MOST - limit.minor)
+    return f"money: with {more} more the budget is larger than an amount of money can be; add at most {room}"
 
 
 def raised(budget: Budget, raises: Iterable[Budget]) -> Budget:

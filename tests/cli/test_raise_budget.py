@@ -62,6 +62,7 @@ def test_what_would_be_refused_or_change_nothing_is_not_signed(desk: Desk) -> No
         (LEA, 2, "give one of --calls, --tokens, --money and --time"),
         ((*LEA, "--tokens", "5"), 1, "--tokens: not limited, so adding some changes nothing; the run has 60 calls, 1h"),
         ((*LEA, "--money", "5.00 USD"), 1, "--money: not limited"),
+        ((*LEA, "--calls", "1000001"), 1, "--calls: 1000001 calls are more than can be added at once"),
         ((*LEA, "--money", "5.001 USD"), 1, "USD has 2 decimal places"),
         ((*LEA, "--time", "soon"), 2, "--time: 'soon' is no time"),
         ((*LEA, "--calls", "0"), 2, "--calls"),

@@ -132,6 +132,24 @@ def test_more_than_can_be_meant_is_not_added(most: Any, too_much: Any, words: st
     assert words in problem_with_raise(budget, a_budget(**too_much))
 
 
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        (a_budget(calls=60, time="1h"), "the run has 60 calls, 1h of waiting for models"),
+        (None, "the run has no budget"),
+    ],
+)
+def test_what_is_not_limited_is_not_added_to(budget: Budget | None, words: str) -> None:
+    for name, more in (("tokens", a_budget(tokens=1)), ("money", a_budget(money="1.00 USD"))):
+        problem = problem_with_raise(budget, more)
+        assert problem == f"{name}: not limited, so adding some changes nothing; {words}"
+
+
+def test_money_is_added_in_the_currency_of_the_budget() -> None:
+    refused = problem_with_raise(a_budget(money="1.00 USD"), a_budget(money="1.00 EUR"))
+    assert refused == "money: the budget is in USD; add to it in that currency"
+
+
 @pytest.mark.parametrize("said", [{}, {"calls": 0}, {"tokens": -1}, {"money": "1"}, {"calls": 1.5}, {"cals": 1}])
 def test_a_budget_limits_something_that_there_is(said: Any) -> None:
     with pytest.raises(ValidationError):
