@@ -27,7 +27,7 @@ from countersign.domain.administration import ADMINISTRATION, SIDE_EFFECT, check
 from countersign.domain.channel import ChannelConfig, Channels
 from countersign.domain.compensation import COMPENSATION, MESSAGE, reversal_of
 from countersign.domain.errors import ConfigurationRefused, Conflict, CountersignError
-from countersign.domain.model_call import Budget, Prices
+from countersign.domain.model_call import Prices
 from countersign.domain.policy import Policy
 from countersign.domain.refund import REFUND
 from countersign.domain.rubric import Rubric
@@ -126,17 +126,16 @@ def _check_side_effects(path: Path, policy: Policy, channels: Mapping[str, Chann
 
 
 def _check_currency(path: Path, policy: Policy, settings: Settings) -> None:
-    """Nothing is ever spent in another currency than the prices are in, so such a budget would never be used up."""
-    limits: dict[str, Budget | None] = {}
-    if policy.budgets is not None:
-        limits = {"run": policy.budgets.run, "tenant": policy.budgets.tenant}
-    for name, budget in limits.items():
-        if budget is None or budget.money is None:
-            continue
-        given, priced = budget.money.currency, load_prices(settings).currency
-        if given != priced:
-            where = f"{path}: budgets.{name}.money"
-            raise ConfigurationRefused(f"{where}: it is in {given}, and prices.yaml in {priced}; write it in {priced}")
+    """A budget that is never used up would limit nothing, unnoticed."""
+    if policy.budgets is None:
+        return
+    prices = load_prices(settings)
+    priced = prices.currency
+    for name, money in policy.budgets.unpriced(prices).items():
+        where = f"{path}: budgets.{name}.money"
+        raise ConfigurationRefused(
+            f"{where}: it is in {money.currency}, and prices.yaml in {priced}; write it in {priced}"
+        )
 
 
 def load_prices(settings: Settings) -> Prices:

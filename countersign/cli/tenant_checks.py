@@ -15,6 +15,7 @@ from countersign.cli.session import Session, now
 from countersign.domain.administration import ADMINISTRATION, lockout
 from countersign.domain.errors import ConfigurationRefused, Conflict, NotFound
 from countersign.domain.escalation import Reason
+from countersign.domain.model_call import Prices
 from countersign.domain.policy import Policy
 from countersign.settings import Settings
 
@@ -67,26 +68,21 @@ def in_force(session: Session, tenant: str) -> str:
         for name, file in files.items()
         if file != in_force.get(name)
     ]
-    unlike = _otherwise_priced(in_force.values(), load_prices(session.settings).currency)
-    if unlike:
-        raise ConfigurationRefused("; ".join([f"{labels} in force", *unlike]))
+    unpriced = _unpriced(in_force.values(), load_prices(session.settings))
+    if unpriced:
+        raise ConfigurationRefused("; ".join([f"{labels} in force", *unpriced]))
     return "; ".join([f"{labels} in force", *notes, *_without_a_way_on(in_force.values())])
 
 
-def _otherwise_priced(policies: Iterable[Policy], currency: str) -> list[str]:
+def _unpriced(policies: Iterable[Policy], prices: Prices) -> list[str]:
     """A sentence for each budget of money in another currency than models are paid in."""
-    budgets = [
-        (policy.policy, budget)
+    currency = prices.currency
+    return [
+        f"policy {policy.policy} has a budget of {money}, and prices.yaml is in {currency}, so it is never used up;"
+        f" write the budget in {currency} and ask for it with: {STARTER} policy apply FILE"
         for policy in policies
         if policy.budgets is not None
-        for budget in (policy.budgets.run, policy.budgets.tenant)
-        if budget is not None
-    ]
-    return [
-        f"policy {name} has a budget of {budget.money}, and prices.yaml is in {currency}, so it is never used up;"
-        f" write the budget in {currency} and ask for it with: {STARTER} policy apply FILE"
-        for name, budget in budgets
-        if budget.money is not None and budget.money.currency != currency
+        for money in policy.budgets.unpriced(prices).values()
     ]
 
 

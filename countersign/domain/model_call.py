@@ -149,6 +149,11 @@ class Budgets(Value):
             raise ValueError("give 'tenant' and 'within' together, or neither")
         return self
 
+    def unpriced(self, prices: Prices) -> Mapping[str, Amount]:
+        """Money in another currency than models are paid in, by the field that has it: nothing ever uses it up."""
+        money = {"run": self.run.money, "tenant": self.tenant.money if self.tenant is not None else None}
+        return {name: one for name, one in money.items() if one is not None and one.currency != prices.currency}
+
 
 class Usage(NamedTuple):
     """What calls came to; unknown parts are counted beside, never guessed."""

@@ -145,6 +145,15 @@ def test_what_is_not_limited_is_not_added_to(budget: Budget | None, words: str) 
         assert problem == f"{name}: not limited, so adding some changes nothing; {words}"
 
 
+def test_money_in_another_currency_than_the_prices_is_unpriced() -> None:
+    euros, dollars = a_budget(money="1.00 EUR"), a_budget(money="1.00 USD")
+    both = Budgets(run=euros, tenant=euros, within="1d")
+    assert both.unpriced(PRICES) == {"run": amount("1.00 EUR"), "tenant": amount("1.00 EUR")}
+    assert Budgets(run=dollars, tenant=euros, within="1d").unpriced(PRICES) == {"tenant": amount("1.00 EUR")}
+    assert Budgets(run=dollars, tenant=a_budget(calls=1), within="1d").unpriced(PRICES) == {}
+    assert Budgets(run=a_budget(calls=1)).unpriced(PRICES) == {}
+
+
 def test_money_is_added_in_the_currency_of_the_budget() -> None:
     refused = problem_with_raise(a_budget(money="1.00 USD"), a_budget(money="1.00 EUR"))
     assert refused == "money: the budget is in USD; add to it in that currency"
