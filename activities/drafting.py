@@ -24,6 +24,7 @@ from countersign.domain.operation import Operation
 from countersign.domain.progress import ProgressKind
 from countersign.domain.question import AnsweredCall, Answering, PendingCall, Question, QuestionStatus, answered_calls
 from countersign.domain.question import Asked as Stored
+from countersign.domain.thread import thread_id
 from countersign.ports import Drafter, Ledger, Material, Waiting, Written
 
 ATTEMPTS = 1_000_000
@@ -97,18 +98,17 @@ class DraftingSteps(Drafting):
         watched: StepWatched,
     ) -> Written | DraftWritten:
         """The agent's draft, or what it waits for."""
-        before = order.draft_version - 1
+        run, before = (order.tenant, order.operation), order.draft_version - 1
         earlier = feedback = None
         if before:
-            earlier = await asyncio.to_thread(self._ledger.drafts.get, order.tenant, order.operation, before)
-            feedback = await asyncio.to_thread(self._ledger.drafts.feedback, order.tenant, order.operation, before)
+            earlier = await asyncio.to_thread(self._ledger.drafts.get, *run, before)
+            feedback = await asyncio.to_thread(self._ledger.drafts.feedback, *run, before)
         pause = await asyncio.to_thread(self._pause, order, operation)
         if pause.answers and activity.info().attempt == 1:
             await watched.tell(ProgressKind.ANSWERED, detail=f"{len(pause.answers)} calls in all")
         await watched.tell(ProgressKind.DRAFTING, detail=f"v{order.draft_version}")
         outcome = await drafter.draft(
-            # With the control version: whoever releases a run has its agent begin the version anew.
-            thread=f"{order.tenant}:{order.operation}:{order.line}:{order.control_version}:v{order.draft_version}",
+            thread=thread_id(*run, order.line, order.control_version, order.draft_version),
             attempt=order.resumed * ATTEMPTS + activity.info().attempt,
             material=material,
             earlier=earlier,

@@ -1,7 +1,7 @@
 """The stored threads of agents, as a retention needs them: which there are, under which keys, and to delete them whole.
 
 Apart from the checkpoints themselves, since neither keys nor the agent framework are needed for it, which takes seconds
-to load. A thread's id begins with `tenant:operation:`, and neither part holds a colon.
+to load.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from psycopg import sql
 
 from countersign.agents.checkpoint_keys import key_of
 from countersign.domain.errors import ConfigurationRefused, Unavailable
+from countersign.domain.thread import operation_of_thread
 
 BUSY_SECONDS = 30
 SCHEMA = "agent_threads"
@@ -164,7 +165,7 @@ def _by_key(rows: Iterable[tuple[str, str]]) -> Found:
 def _by_operation(tenant: str, rows: Iterable[tuple[str]]) -> Found:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for (thread,) in rows:
-        whose, operation, *_ = [*thread.split(":", 2), ""]
+        whose, operation = operation_of_thread(thread)
         if whose == tenant:
             found[operation].append(thread)
     return found
