@@ -6,6 +6,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.interfaces import Escalated, EscalateOrder, Escalating, LapseOrder, UnansweredOrder
+    from countersign.domain.escalation import OUT_OF_BUDGET
     from countersign.domain.state import Event
 
 from workflows import options
@@ -15,7 +16,6 @@ from workflows.waiting import until
 
 UNDECIDED = "undecided_at_deadline"
 UNANSWERED = "unanswered_at_deadline"
-OUT_OF_BUDGET = "budget_exceeded"
 LEASE_OVER = "lease_over"
 _OF_ASKS = frozenset({UNDECIDED, LEASE_OVER, "voided_too_often"})
 """What went wrong with asking people."""

@@ -17,7 +17,7 @@ from countersign.domain.administration import ADMINISTRATION
 from countersign.domain.control import Control
 from countersign.domain.decision import approvers, approving, break_glass_needs
 from countersign.domain.durations import duration
-from countersign.domain.escalation import Escalation
+from countersign.domain.escalation import OUT_OF_BUDGET, Escalation
 from countersign.domain.execution import MAY_BE_THERE, Execution
 from countersign.domain.identity import PersonId
 from countersign.domain.need import Approver, Need, Tick, ticks, unmet
@@ -47,7 +47,7 @@ _CANCELLATIONS = {
 }
 _UNANSWERED = "expired, not executed: nobody answered the agent in time, and nobody said no"
 _FAILURES = {
-    "budget_exceeded": "failed: its budget for models is used up, and no policy says who may raise it",
+    OUT_OF_BUDGET: "failed: its budget for models is used up, and no policy says who may raise it",
     "too_many_pending": "failed: too much of the tenant waits for people already; ask again once less of it does",
 }
 """Of every case, beside what the case itself says."""
@@ -191,11 +191,6 @@ def tick_line(tick: Tick | None) -> str:
     return f"{moment(tick.at)}: further people are asked: {further}{others}"
 
 
-def out_of_budget(escalation: Escalation) -> bool:
-    """Whether the run waits for a larger budget, rather than for somebody who mends it."""
-    return escalation.code == "budget_exceeded"
-
-
 def escalation_lines(escalation: Escalation | None, cause: str) -> list[tuple[str, str]]:
     """For what a run was brought before people, and what is suggested to them, as lines; none where it was not."""
     if escalation is None:
@@ -258,5 +253,5 @@ def _asked_by_agent(question: Question, requester: PersonId, now: datetime) -> s
 
 def _answerer(escalation: Escalation) -> str:
     until = f", until {moment(escalation.deadline)}" if escalation.deadline is not None else ""
-    ways = "raise its budget, take it over or end it" if out_of_budget(escalation) else "take it over or end it"
+    ways = "raise its budget, take it over or end it" if escalation.out_of_budget else "take it over or end it"
     return f"role {escalation.role}, to {ways} ({escalation.reason.value}){until}"

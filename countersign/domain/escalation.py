@@ -13,6 +13,9 @@ from countersign.domain.durations import Duration
 from countersign.domain.identity import OperationId, PersonId, TenantId
 from countersign.domain.values import Instant, Sha256, Value
 
+OUT_OF_BUDGET = "budget_exceeded"
+"""The reason code of a run whose budget for models is used up."""
+
 
 class Reason(StrEnum):
     """Why a run cannot go on by itself."""
@@ -76,6 +79,11 @@ class Escalation(Value):
     outcome: Literal["open", "taken_over", "ended", "went_on", "unanswered"] = "open"
     answered_by: PersonId | None = None
 
+    @property
+    def out_of_budget(self) -> bool:
+        """Whether the run waits for a larger budget, rather than for somebody who mends it."""
+        return self.code == OUT_OF_BUDGET
+
 
 SUGGESTED: Mapping[Reason, str] = {
     Reason.POLICY_CONFLICT: "compare the request with the policy; take the run over and change the action, or end it",
@@ -130,7 +138,7 @@ REASONS: Mapping[str, Reason] = {
     "facts_refused": Reason.REPEATED_TOOL_FAILURE,
     "facts_unreadable": Reason.REPEATED_TOOL_FAILURE,
     "facts_unsteady": Reason.REPEATED_TOOL_FAILURE,
-    "budget_exceeded": Reason.BUDGET_EXCEEDED,
+    OUT_OF_BUDGET: Reason.BUDGET_EXCEEDED,
     "undecided_at_deadline": Reason.APPROVAL_TIMEOUT,
     "unanswered_at_deadline": Reason.APPROVAL_TIMEOUT,
     "outcome_unknown": Reason.TOOL_OUTCOME_UNKNOWN,

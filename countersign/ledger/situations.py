@@ -84,7 +84,7 @@ def heard(
         unsettled=unsettled(connection, operation, now) if said.command == "settle" else None,
         asked=asked,
         answers=None if amendment is None else amendment.answers,
-        out_of_budget=before is not None and before.code == "budget_exceeded",
+        out_of_budget=before is not None and before.out_of_budget,
     )
     # As they are now: whoever was demoted since the signature was verified has nothing to say any more.
     present = persons.get(signer.id, signer.model_copy(update={"roles": frozenset(), "active": False}))
