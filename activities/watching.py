@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable
 
 from temporalio import activity
@@ -24,8 +23,6 @@ log = logging.getLogger(__name__)
 
 MAX_TOLD = 200
 """Characters of a name or detail that a watcher is told."""
-_DAY = re.compile(r"-[0-9]{4}-[0-9]{2}-[0-9]{2}")
-"""What providers add to a model's name to say of which day it is."""
 
 
 class StepWatched:
@@ -83,7 +80,7 @@ class StepWatched:
     async def called(self, number: int, end: CallEnd) -> None:
         """See ports.Watching."""
         asked = self._asked[number]
-        nano = self._prices.nano(self._priced(asked, end.answered), end.input_tokens, end.output_tokens)
+        nano = self._prices.nano(self._prices.priced(asked, end.answered), end.input_tokens, end.output_tokens)
         currency = self._prices.currency if nano is not None else ""
         version = (self._order.tenant, self._order.operation)
         await asyncio.to_thread(self._ledger.model_calls.end, *version, number, end, nano, currency)
@@ -113,12 +110,6 @@ class StepWatched:
         """Before each call of the agent; a cancel reaches it with the next heartbeat only, and calls may not wait."""
         activity.heartbeat(doing)
         await asyncio.to_thread(self._check, self._order)
-
-    def _priced(self, asked: str, answered: str) -> str:
-        """The model whose price holds: the one that answered, and the one asked for where that is the same of some day,
-        or where nobody says who answered."""
-        is_same = answered.startswith(asked) and _DAY.fullmatch(answered, len(asked)) is not None
-        return asked if not answered or (is_same and answered not in self._prices.models) else answered
 
 
 class _Measures:

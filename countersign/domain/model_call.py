@@ -21,6 +21,8 @@ from countersign.domain.values import Instant, Value
 
 CallRole = Literal["draft", "grade"]
 _PRICE = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
+_DAY = re.compile(r"-[0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""What providers add to a model's name to say of which day it is."""
 _NANO = 1_000_000_000
 _MOST = 2**53 - 1
 """What a whole number in the ledger can be (RFC 8785), so minor units of an amount and billionths of a cost too."""
@@ -96,6 +98,12 @@ class Prices(Value):
 
     currency: Currency
     models: dict[str, Price]
+
+    def priced(self, asked: str, answered: str) -> str:
+        """The model whose price holds: the one that answered, and the one asked for where that is the same of some day,
+        or where nobody says who answered."""
+        is_same = answered.startswith(asked) and _DAY.fullmatch(answered, len(asked)) is not None
+        return asked if not answered or (is_same and answered not in self.models) else answered
 
     def nano(self, model: str, input_tokens: int | None, output_tokens: int | None) -> int | None:
         """What a call cost, in billionths; nothing where the model has no price, the tokens are unknown, or it would be

@@ -145,6 +145,27 @@ def test_what_is_not_limited_is_not_added_to(budget: Budget | None, words: str) 
         assert problem == f"{name}: not limited, so adding some changes nothing; {words}"
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered", "priced"),
+    [
+        ("gpt", "", "gpt"),
+        ("gpt", "gpt-2026-05-01", "gpt"),
+        ("gpt", "gpt-large", "gpt-large"),
+        ("gpt", "other-2026-05-01", "other-2026-05-01"),
+        ("gpt", "gpt-2026-05-01-large", "gpt-2026-05-01-large"),
+    ],
+)
+def test_a_model_of_some_day_has_the_price_of_the_one_that_was_asked_for(
+    asked: str, answered: str, priced: str
+) -> None:
+    assert PRICES.priced(asked, answered) == priced
+
+
+def test_a_model_of_some_day_that_has_a_price_of_its_own_has_that() -> None:
+    own = PRICES.model_copy(update={"models": {**PRICES.models, "gpt-2026-05-01": PRICES.models["gpt"]}})
+    assert own.priced("gpt", "gpt-2026-05-01") == "gpt-2026-05-01"
+
+
 def test_money_in_another_currency_than_the_prices_is_unpriced() -> None:
     euros, dollars = a_budget(money="1.00 EUR"), a_budget(money="1.00 USD")
     both = Budgets(run=euros, tenant=euros, within="1d")
