@@ -27,7 +27,6 @@ NEEDED = (AMOUNT, AFTERWARDS)
 """What a message to the customer states."""
 
 _NO_ORDERS = "text that gives no orders to a model or reviewer"
-_BLOCK = "\n\n"
 _BRACES = re.compile(r"\{\{|\}\}")
 _GLUED = re.compile(r"(?<=[A-Za-z0-9_-])\{\{|\{\{(?<=\}\}\{\{)|\}\}(?=-?[A-Za-z0-9_])")
 _ADDRESS = re.compile(
@@ -86,9 +85,9 @@ def check_suspicion(draft: RefundDraft, request: RefundRequest, *, by_agent: boo
 
 
 def _check_orders(field: Field) -> Iterator[Violation]:
-    # As it stands in the text that is graded: a field can begin as the next message of a conversation does.
-    for order in find_orders(_BLOCK + field.text):
-        yield field.finding(INJECTION, max(order.start - len(_BLOCK), 0), _NO_ORDERS, order.excerpt)
+    # As it stands in the text that is graded.
+    for order in find_orders(field.text, begins_block=True):
+        yield field.finding(INJECTION, order.start, _NO_ORDERS, order.excerpt)
 
 
 def check_texts(draft: RefundDraft, request: RefundRequest) -> Iterator[Violation]:

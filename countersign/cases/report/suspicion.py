@@ -29,8 +29,6 @@ Texts = Callable[..., Sequence[tuple[str, str]]]
 """Yields the columns of the data with their names, and with those of their cells that match one of the patterns."""
 
 _NO_ORDERS = "text that gives no orders to a model or reviewer"
-_BLOCK = "\n\n"
-"""Stands before each field in the text that is graded, as it would before the next message of a conversation."""
 _OVERLAP = 2_000
 """Characters that two pieces of a long text have in common; more than any order has."""
 _MOST = 20
@@ -41,7 +39,7 @@ def check_suspicion(draft: Draft, request: ReportRequest) -> Iterator[Violation]
     """Every order and every secret in what a draft would publish, claims with their queries included."""
     claims = claims_by_id(draft)
     for field in fields_of(draft):
-        yield from _check_orders(fill(field, claims), before=_BLOCK)
+        yield from _check_orders(fill(field, claims), begins_block=True)
         yield from _check_secrets(fill(field, claims), request)
     for claim in draft.claims:
         for text in _texts_of(claim):
@@ -73,17 +71,18 @@ def _texts_of(claim: Claim) -> Iterator[Filled]:
             yield fill(Field(f"claims.{claim.id}.{part}", getattr(claim, part)), {})
 
 
-def _check_orders(filled: Filled, before: str = "") -> Iterator[Violation]:
-    for order in _orders_of(before + filled.text):
-        place = filled.place(max(0, order.start - len(before)))
+def _check_orders(filled: Filled, *, begins_block: bool = False) -> Iterator[Violation]:
+    """A field begins a block in the text that is graded, a part of a claim does not."""
+    for order in _orders_of(filled.text, begins_block):
+        place = filled.place(order.start)
         yield Violation(code=INJECTION, place=place, expected=_NO_ORDERS, found=order.excerpt)
 
 
-def _orders_of(text: str) -> Iterator[Order]:
+def _orders_of(text: str, begins_block: bool) -> Iterator[Order]:
     """Every order in a text of any length: with its figures filled in, a field can be longer than is looked at once."""
     seen = set()
     for start in range(0, max(1, len(text) - _OVERLAP), LONGEST - _OVERLAP):
-        for order in find_orders(text[start : start + LONGEST]):
+        for order in find_orders(text[start : start + LONGEST], begins_block=begins_block and not start):
             found = Order(start + order.start, order.excerpt)
             if found.start not in seen:
                 seen.add(found.start)

@@ -21,6 +21,7 @@ from countersign.domain.visible import escaped, is_hidden
 LONGEST = 20_000
 """Characters of one text that are looked at; a draft's longest field has as many."""
 
+_BLOCK = "\n\n"
 _EXCERPT = 80
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,4000}")
 _TAGS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]{4,}")
@@ -44,9 +45,20 @@ class Order:
     """A piece of one line, with every hidden character written out."""
 
 
-def find_orders(text: str) -> Iterator[Order]:
-    """Every order, forged frame and unseen message in the text, in no particular order."""
-    text = text[:LONGEST]
+def find_orders(text: str, *, begins_block: bool = False) -> Iterator[Order]:
+    """Every order, forged frame and unseen message in the text, in no particular order.
+
+    Args:
+        text: of which LONGEST characters are looked at.
+        begins_block: whether an empty line stands before it where it is read, as before the next message of a
+            conversation, so that it can begin as one does.
+    """
+    before = _BLOCK if begins_block else ""
+    for order in _orders(before + text[:LONGEST]):
+        yield Order(max(order.start - len(before), 0), order.excerpt)
+
+
+def _orders(text: str) -> Iterator[Order]:
     yield from _in_letters(text)
     yield from _unseen(text)
     for match in _BASE64.finditer(text):
