@@ -12,7 +12,7 @@ from temporalio import activity
 from activities.answers import SignedAnswers
 from activities.failures import refusals
 from activities.heartbeats import heartbeats
-from activities.interfaces import Asked, Drafting, DraftWritten, StepOrder
+from activities.interfaces import Drafting, DraftWritten, QuestionAsked, StepOrder
 from activities.materials import opened
 from activities.runs import Runs
 from activities.watching import StepWatched
@@ -22,8 +22,15 @@ from countersign.domain.errors import Conflict, DeniedByPolicy
 from countersign.domain.model_call import Prices
 from countersign.domain.operation import Operation
 from countersign.domain.progress import ProgressKind
-from countersign.domain.question import AnsweredCall, Answering, PendingCall, Question, QuestionStatus, answered_calls
-from countersign.domain.question import Asked as Stored
+from countersign.domain.question import (
+    AnsweredCall,
+    Answering,
+    Asked,
+    PendingCall,
+    Question,
+    QuestionStatus,
+    answered_calls,
+)
 from countersign.domain.thread import thread_id
 from countersign.ports import Drafter, Ledger, Material, Waiting, Written
 
@@ -135,9 +142,9 @@ class DraftingSteps(Drafting):
                 answers |= answered_calls(one)
         may_ask = answering is not None and len(of_line) < answering.at_most
         waits = any(one.status == QuestionStatus.PENDING for one in of_line)
-        return _Pause(answering, answers, may_ask, waits, len(asked) + 1)
+        return _Pause(answering, answers, may_ask, waits)
 
-    def _ask(self, order: StepOrder, pause: _Pause, waiting: Waiting) -> Stored:
+    def _ask(self, order: StepOrder, pause: _Pause, waiting: Waiting) -> Asked:
         """The question as the ledger has it; one that was asked before this attempt is not asked again."""
         if pause.answering is None:
             raise DeniedByPolicy(f"operation {order.operation}: the policy in force lets nobody answer its agent")
@@ -149,7 +156,7 @@ class DraftingSteps(Drafting):
         question = Question(
             tenant=order.tenant,
             operation=order.operation,
-            number=pause.number,
+            number=1,  # the ledger counts them
             line=order.line,
             draft_version=order.draft_version,
             control_version=order.control_version,
@@ -170,8 +177,6 @@ class _Pause(NamedTuple):
     may_ask: bool
     waits: bool
     """Whether a question waits already, which an earlier attempt has asked."""
-    number: int
-    """Of the next question."""
 
 
 def _is_answered(call: PendingCall, answers: Mapping[str, AnsweredCall]) -> bool:
@@ -183,9 +188,9 @@ def _is_of_version(question: Question, order: StepOrder) -> bool:
     return version == (order.draft_version, order.control_version)
 
 
-def _as_asked(stored: Stored, now: datetime) -> Asked:
+def _as_asked(stored: Asked, now: datetime) -> QuestionAsked:
     question = stored.question
-    return Asked(
+    return QuestionAsked(
         number=question.number,
         question=question.hash(),
         calls=len(question.calls),

@@ -21,7 +21,7 @@ from countersign.domain.rubric import Rubric, gate
 from countersign.ports import Grader, Ledger
 
 
-class _Asked(NamedTuple):
+class _Grading(NamedTuple):
     """What the grader is asked."""
 
     text: str
@@ -84,8 +84,8 @@ class GradingSteps(Grading):
             )
         return Graded(verdict=grade.verdict, model=answer.model)
 
-    def _asked(self, order: StepOrder) -> _Asked:
+    def _asked(self, order: StepOrder) -> _Grading:
         operation = self._ledger.operations.get(order.tenant, order.operation)
         case = drafted_case(self._cases, operation)
         draft = read_draft(case.form, self._ledger.drafts.get(order.tenant, order.operation, order.draft_version))
-        return _Asked(case.graded_text(operation, draft), self._rubrics[case.name], case.task(operation), case.name)
+        return _Grading(case.graded_text(operation, draft), self._rubrics[case.name], case.task(operation), case.name)

@@ -97,7 +97,7 @@ class StepOrder(Value):
     it is 0: the runs of before there were pauses replay to the same orders."""
 
 
-class Asked(Value):
+class QuestionAsked(Value):
     """A question of the agent's as the run needs to know it; the texts lie in the ledger."""
 
     number: Annotated[int, Field(ge=1)]
@@ -139,7 +139,7 @@ class DraftWritten(Value):
 
     content: Sha256 | Literal[""]
     model: str
-    asked: Asked | None = None
+    asked: QuestionAsked | None = None
 
 
 class Checked(Value):

@@ -64,7 +64,7 @@ class StepWatched:
         call = ModelCall(
             tenant=self._order.tenant,
             operation=self._order.operation,
-            number=1,
+            number=1,  # the ledger counts them
             case=self._case,
             role=self._role,
             draft_version=self._order.draft_version,

@@ -11,12 +11,12 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.interfaces import (
-        Asked,
         Escalated,
         HandOnOrder,
         Message,
         Opening,
         Proposed,
+        QuestionAsked,
         RunOrder,
         RunPlan,
         Told,
@@ -103,7 +103,7 @@ class Carried(Value):
     """Messages that have no ruling yet."""
     proposed: Proposed | None
     ticked: int
-    asked: Annotated[Asked | None, Field(exclude_if=operator.not_)] = None
+    asked: Annotated[QuestionAsked | None, Field(exclude_if=operator.not_)] = None
     """The agent's last question as it stands."""
     asked_ticked: Annotated[int, Field(exclude_if=operator.not_)] = 0
     control: Control

@@ -10,7 +10,7 @@ from datetime import datetime
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.interfaces import Asked, Questioning, QuestionMarked, QuestionOrder, RunOrder
+    from activities.interfaces import QuestionAsked, Questioning, QuestionMarked, QuestionOrder, RunOrder
     from countersign.domain.question import QuestionStatus
     from countersign.domain.run import QuestionView
 
@@ -20,7 +20,7 @@ from workflows import options
 class QuestionWindow:
     """The question, and how it stands."""
 
-    def __init__(self, run: RunOrder, asked: Asked, ticked: int = 0) -> None:
+    def __init__(self, run: RunOrder, asked: QuestionAsked, ticked: int = 0) -> None:
         """
         Args:
             run: whose agent asks.
@@ -85,7 +85,7 @@ class QuestionWindow:
         if self.pending:
             self.status = status
 
-    def carried(self) -> Asked:
+    def carried(self) -> QuestionAsked:
         """The question as it stands, for a run that goes on with it."""
         return self._asked.model_copy(update={"status": self.status, "roles": self.roles})
 

@@ -20,6 +20,7 @@ from countersign.ports import Watching
 MOST_TOKENS = 10**9
 """A count above this is no count: no call has so many, and what it cost would be beyond what the ledger counts."""
 MAX_NAME = 120
+"""Characters of a model's name as the provider tells it."""
 UNUSABLE = "UNUSABLE_ANSWER"
 """The error code of an answer that came, and cost tokens, in a form that the framework refused."""
 

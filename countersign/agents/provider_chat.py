@@ -22,12 +22,11 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion
 
+from countersign.agents.calling import MAX_NAME
 from countersign.domain.visible import escaped
 
 T = TypeVar("T")
 
-MAX_NAME = 120
-"""Characters of a model's name as the provider tells it."""
 FILTERED = "content_filter"
 """The finish reason of an answer that the provider held back; a refusal, whatever is left of its text."""
 

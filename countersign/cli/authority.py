@@ -24,7 +24,7 @@ from countersign.domain.errors import Conflict, InputRefused, NotAuthorised, Not
 from countersign.domain.state import State
 
 
-class Asked(NamedTuple):
+class Asking(NamedTuple):
     """How a change is asked for, by the options; of no account while the first set-up is open."""
 
     by: str | None
@@ -39,10 +39,10 @@ class Asker(NamedTuple):
 
     person: str
     key: SigningKey
-    asked: Asked
+    asked: Asking
 
 
-def askers(session: Session, tenants: Iterable[str], asked: Asked, command: str) -> Mapping[str, Asker]:
+def askers(session: Session, tenants: Iterable[str], asked: Asking, command: str) -> Mapping[str, Asker]:
     """Who asks in each tenant whose first set-up is closed; refuses before anything is done what nobody could ask for.
 
     Raises:
@@ -97,7 +97,7 @@ def say_asked(started: Started) -> None:
     ]))  # fmt: skip
 
 
-def _asker(session: Session, tenant: str, asked: Asked, command: str) -> Asker:
+def _asker(session: Session, tenant: str, asked: Asking, command: str) -> Asker:
     if asked.by is None:
         raise NotAuthorised(
             "set_up_closed",

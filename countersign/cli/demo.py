@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from countersign.cli.demo_stage import alone, demo_settings, stage
-from countersign.cli.demo_steps import Asked, Progress, begin, decided, enrol
+from countersign.cli.demo_steps import Progress, Prompt, begin, decided, enrol
 from countersign.cli.rendering import fields, say
 from countersign.cli.request_file import Order, RefundOrder, read_order
 from countersign.cli.session import Session, now, opened
@@ -30,7 +30,7 @@ def demo(yes: Annotated[bool, typer.Option("--yes", help="Approve without asking
         with stage(settings) as running:
             say(fields([("Temporal", running.address), ("web UI", running.web), ("folder", str(settings.home))]))
             progress = Progress(session, running, order.tenant, begin(session, order))
-            decided(session, progress.until_proposed(), Asked(REVIEWER, "Publish this?", yes))
+            decided(session, progress.until_proposed(), Prompt(REVIEWER, "Publish this?", yes))
             _told(session, order, progress.until_ended())
 
 

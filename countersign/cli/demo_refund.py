@@ -12,7 +12,7 @@ from countersign.cli.compensate import Wish, start_compensation
 from countersign.cli.decision_message import proposed
 from countersign.cli.demo_payments import PaymentService, payment_service
 from countersign.cli.demo_stage import Stage, alone, demo_settings, stage
-from countersign.cli.demo_steps import Asked, Progress, begin, decided, enrol
+from countersign.cli.demo_steps import Progress, Prompt, begin, decided, enrol
 from countersign.cli.rebuild import story_of
 from countersign.cli.reconcile import compare, lines_of
 from countersign.cli.rendering import fields, quoted, say
@@ -91,7 +91,7 @@ class Telling(NamedTuple):
         progress = self._asked_for(LARGE, "one-approver.yaml")
         approval = progress.until_proposed()
         self.service.lose_next_answer()
-        decided(self.session, approval, Asked(FINANCE[0], "Refund this?", self.yes))
+        decided(self.session, approval, Prompt(FINANCE[0], "Refund this?", self.yes))
         if self._require(progress.until_ended(), LARGE) == State.SUCCEEDED:
             receipt = self._receipt(LARGE)
             say(f"Found as {receipt.reference} under key {receipt.key}.")
@@ -111,7 +111,7 @@ class Telling(NamedTuple):
         for person in FINANCE:
             approval = self.session.ledger.approvals.current(TENANT, undo)
             if approval is not None and approval.status == ApprovalStatus.PENDING:
-                decided(self.session, approval, Asked(person, "Take it back?", self.yes))
+                decided(self.session, approval, Prompt(person, "Take it back?", self.yes))
         self._require(progress.until_ended(), undo)
 
     def compared(self) -> None:

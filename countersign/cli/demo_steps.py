@@ -97,7 +97,7 @@ def failed_call_line(call: ModelCall) -> str:
     )
 
 
-class Asked(NamedTuple):
+class Prompt(NamedTuple):
     """Who is asked at the terminal, and what."""
 
     person: str
@@ -124,7 +124,7 @@ def begin(session: Session, order: Order | RefundOrder) -> str:
     return operation.operation
 
 
-def decided(session: Session, approval: Approval, asked: Asked) -> None:
+def decided(session: Session, approval: Approval, asked: Prompt) -> None:
     """Have a person decide, sign that, send it; Unavailable where nobody answers."""
     if asked.yes:
         say(_in_short(session, approval, asked))
@@ -136,7 +136,7 @@ def decided(session: Session, approval: Approval, asked: Asked) -> None:
     say(outcome.sentence() if outcome else "sent as signal; the worker will rule on it")
 
 
-def _in_short(session: Session, approval: Approval, asked: Asked) -> str:
+def _in_short(session: Session, approval: Approval, asked: Prompt) -> str:
     """What is approved where nobody is asked: the beginning of the document, since nobody looks at it before."""
     lines = quoted(reviewers_view(session, approval)["document"])
     more = len(lines) - SHORT_LINES
@@ -145,7 +145,7 @@ def _in_short(session: Session, approval: Approval, asked: Asked) -> str:
     return "\n".join([f"\n{asked.question} Nobody is asked: {asked.person} approves this.", *shown, *rest, ""])
 
 
-def _answered(session: Session, approval: Approval, asked: Asked) -> DecisionKind:
+def _answered(session: Session, approval: Approval, asked: Prompt) -> DecisionKind:
     say(whole_review(session, approval, asked.person))
     while True:
         try:

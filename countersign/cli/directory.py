@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from countersign.cli import options
-from countersign.cli.authority import Asked, ask_for, askers, say_asked
+from countersign.cli.authority import Asking, ask_for, askers, say_asked
 from countersign.cli.directory_file import change_to, described, in_words, read_directory
 from countersign.cli.rendering import STARTER, say, say_json, table, warn
 from countersign.cli.session import OPERATOR, Session, now, opened, require_tenant
@@ -46,7 +46,7 @@ def apply(
     """
     with opened() as session:
         found = differences(session, file)
-        asking = askers(session, found, Asked(person, key, reason, operation), f"directory apply {file}")
+        asking = askers(session, found, Asking(person, key, reason, operation), f"directory apply {file}")
         if not found:
             say(f"nothing to do: the directory is as {file} says")
             return

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from countersign.cli import options
-from countersign.cli.authority import Asked, ask_for, askers, say_asked
+from countersign.cli.authority import Asking, ask_for, askers, say_asked
 from countersign.cli.frozen import Hold, holds
 from countersign.cli.rendering import STARTER, fields, moment, say, say_json, table, warn
 from countersign.cli.session import Session, new_id, now, opened, require_tenant, signing_key
@@ -103,7 +103,7 @@ def unfreeze(
     operation: options.OptionalOperation = None,
 ) -> None:
     """Ask for a freeze to be lifted, as an admin; it is once two other admins have approved."""
-    asked = Asked(person, key, reason, operation)
+    asked = Asking(person, key, reason, operation)
     with opened() as session:
         asking = askers(session, [tenant], asked, f"unfreeze {number} --tenant {tenant}")
         _require_in_force(session, tenant, number)

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from countersign.cli import options
-from countersign.cli.authority import Asked, Asker, askers, make, say_asked
+from countersign.cli.authority import Asker, Asking, askers, make, say_asked
 from countersign.cli.directory_file import new_key
 from countersign.cli.registering import Started, see_running
 from countersign.cli.rendering import STARTER, moment, say, say_json, table
@@ -66,7 +66,7 @@ def new(
     if out is not None and len(person) > 1:
         raise InputRefused(f"--out: one file holds one key, and {len(person)} persons are named; leave it out")
     period = None if valid is None else options.period("--valid", valid, "365d")
-    asked = Asked(admin, key, reason, operation)
+    asked = Asking(admin, key, reason, operation)
     with opened() as session:
         asking = askers(session, [tenant], asked, f"keys new {' '.join(person)} --tenant {tenant}")
         files = {one: out or key_path(session.settings, tenant, one) for one in person}
@@ -104,7 +104,7 @@ def revoke(
 ) -> None:
     """Revoke a key; votes signed with it no longer count. After the first set-up two other admins approve that."""
     change = DirectoryChange(keys_revoked=(KeyRevocation(person=person, key_id=key_id),))
-    asked = Asked(admin, key, reason, operation)
+    asked = Asking(admin, key, reason, operation)
     with opened() as session:
         asking = askers(session, [tenant], asked, f"keys revoke {person} {key_id} --tenant {tenant}")
         started = make(session, tenant, change, asking.get(tenant))

@@ -16,7 +16,7 @@ from countersign.cli.answers import asked_at_terminal, checked, edit_problem_of,
 from countersign.cli.command_message import Order as Wanted
 from countersign.cli.command_message import command
 from countersign.cli.demo_stage import alone, demo_settings, elsewhere, stage
-from countersign.cli.demo_steps import Asked, Progress, begin, decided, enrol
+from countersign.cli.demo_steps import Progress, Prompt, begin, decided, enrol
 from countersign.cli.errors import Unreadable
 from countersign.cli.failure import sentence_of
 from countersign.cli.live_result import code_of, result_of
@@ -104,7 +104,7 @@ def _course(session: Session, progress: Progress, order: Order | RefundOrder, ye
         if run.question is not None:
             _answer(session, run, yes)
         elif run.pending is not None:
-            decided(session, run.pending, Asked(REVIEWER, "Publish this?", yes))
+            decided(session, run.pending, Prompt(REVIEWER, "Publish this?", yes))
 
 
 def _answer(session: Session, run: RunNow, yes: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 import yaml
 
 from countersign.cli import options
-from countersign.cli.authority import Asked, ask_for, askers, say_asked
+from countersign.cli.authority import Asking, ask_for, askers, say_asked
 from countersign.cli.decision_message import proposed
 from countersign.cli.explaining import explanation, explanation_text
 from countersign.cli.reasons import (
@@ -146,7 +146,7 @@ def apply(
     """
     from countersign.bootstrap import load_policy
 
-    asked = Asked(person, key, reason, operation)
+    asked = Asking(person, key, reason, operation)
     with opened() as session:
         wanted = load_policy(file, session.settings)
         if session.ledger.directory.set_up_open(tenant):

@@ -22,7 +22,7 @@ from countersign.cli.review_text import review_text, vote_line
 from countersign.cli.review_votes import CastVote, cast_votes
 from countersign.cli.session import Session, finished, now, opened
 from countersign.cli.situation import RunNow, run_now
-from countersign.cli.standing import effect, escalation_lines, not_known, out_of_budget, time_left, waits_for
+from countersign.cli.standing import effect, escalation_lines, not_known, time_left, waits_for
 from countersign.cli.successors import predecessors_of, successor_of
 from countersign.domain.escalation import Escalation
 from countersign.domain.execution import Execution
@@ -83,7 +83,7 @@ def show(
 def _ways_out(run: RunNow, escalation: Escalation) -> Sequence[str]:
     """The commands by which whoever is asked deals with an escalation."""
     name = f"{run.operation.operation} --tenant {run.operation.tenant} --as PERSON"
-    raising = [f"{STARTER} raise-budget {name} --calls N"] if out_of_budget(escalation) else []
+    raising = [f"{STARTER} raise-budget {name} --calls N"] if escalation is not None and escalation.out_of_budget else []
     return [*raising, *(f"{STARTER} {command} {name}" for command in ("take-over", "cancel"))]
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from countersign.cli.session import Session
 from countersign.cli.situation import RunNow
 from countersign.domain.escalation import Reason
-from countersign.domain.model_call import Budget, Budgets, ModelCall, Usage, cost_text, raised, usage
+from countersign.domain.model_call import Budget, Budgets, ModelCall, Usage, raised, usage
 from countersign.domain.policy import Policy
 
 
@@ -34,10 +34,7 @@ class Spent(NamedTuple):
     @property
     def cost(self) -> str:
         """`0.001250000 USD + 2 unknown`."""
-        # Beside calls of unknown cost, free ones would read as if all of it had cost nothing.
-        sums = {currency: nano for currency, nano in self.usage.nano.items() if nano or not self.usage.unknown_cost}
-        known = " + ".join(cost_text(nano, currency) for currency, nano in sorted(sums.items()))
-        return _sum(known or "0", self.usage.unknown_cost)
+        return _sum(self.usage.cost, self.usage.unknown_cost)
 
     @property
     def no_price(self) -> str:

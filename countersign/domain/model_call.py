@@ -180,6 +180,13 @@ class Usage(NamedTuple):
     unknown_time: int
     """Calls of which it is not known how long they took."""
 
+    @property
+    def cost(self) -> str:
+        """What is known of it as people read it, by currency: `0.001250000 USD`; `0` for nothing."""
+        # Beside calls of unknown cost, free ones would read as if all of it had cost nothing.
+        sums = sorted((currency, nano) for currency, nano in self.nano.items() if nano or not self.unknown_cost)
+        return " + ".join(cost_text(nano, currency) for currency, nano in sums) or "0"
+
 
 def usage(calls: Iterable[ModelCall]) -> Usage:
     """The sum of these calls."""

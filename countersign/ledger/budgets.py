@@ -15,7 +15,7 @@ from sqlalchemy import case as sql_case
 from countersign.domain.command import Command
 from countersign.domain.durations import duration
 from countersign.domain.escalation import Reason
-from countersign.domain.model_call import Budget, ModelCall, Usage, cost_text, exceeded, raised
+from countersign.domain.model_call import Budget, ModelCall, Usage, exceeded, raised
 from countersign.domain.operation import Operation
 from countersign.domain.policy import Policy
 from countersign.domain.values import Instant
@@ -145,8 +145,7 @@ def _spent_of(limit: str, allowed: Budget, spent: Usage) -> str:
         tokens = spent.input_tokens + spent.output_tokens
         return f"{tokens} of {allowed.tokens} tokens{_unknown(spent.unknown_tokens)}"
     if limit == "money":
-        money = " + ".join(cost_text(nano, currency) for currency, nano in sorted(spent.nano.items())) or "0"
-        return f"{money} of {allowed.money}{_unknown(spent.unknown_cost)}"
+        return f"{spent.cost} of {allowed.money}{_unknown(spent.unknown_cost)}"
     return f"{spent.milliseconds // 1000} seconds of {allowed.time}{_unknown(spent.unknown_time)}"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.demo_steps import Asked, decided
+from countersign.cli.demo_steps import Prompt, decided
 from countersign.cli.session import Session
 from countersign.domain.errors import Unavailable
 from countersign.domain.proposal import ApprovalStatus
@@ -104,7 +104,7 @@ def decide_at(desk: Desk, answer: str, *, yes: bool = False) -> ApprovalStatus:
     desk.cli.monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     made = desk.asked()
     approval = desk.ledger.approvals.get(TENANT, made.approval_id)
-    decided(Session(desk.settings, desk.ledger), approval, Asked("bob", "Publish this?", yes))
+    decided(Session(desk.settings, desk.ledger), approval, Prompt("bob", "Publish this?", yes))
     return desk.ledger.approvals.get(TENANT, made.approval_id).status
 
 

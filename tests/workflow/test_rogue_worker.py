@@ -13,7 +13,6 @@ from temporalio.client import WorkflowFailureError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.interfaces import (
-    Asked,
     Checked,
     Decided,
     DraftWritten,
@@ -24,6 +23,7 @@ from activities.interfaces import (
     OpenOrder,
     Proposed,
     ProposeOrder,
+    QuestionAsked,
     QuestionMarked,
     QuestionOrder,
     RunPlan,
@@ -81,7 +81,7 @@ class Liar:
         if not self._asks or order.resumed:
             return DraftWritten(content=HASH, model="liar")
         later = datetime.now(UTC) + timedelta(seconds=1)
-        asked = Asked(
+        asked = QuestionAsked(
             number=1, question=HASH, calls=1, roles=("lead",), status=QuestionStatus.PENDING, deadline=later
         )  # fmt: skip
         return DraftWritten(content="", model="liar", asked=asked)
