@@ -1,11 +1,6 @@
-"""One ask: a pending proposal with its reminders and further lines of people, until people decide or its time is up.
-
-A timer's end is one more event beside a decision, and the ledger's one transaction per event says which came first.
-"""
+"""One ask: a pending proposal, until people decide or its time is up."""
 
 from __future__ import annotations
-
-from datetime import datetime
 
 from temporalio import workflow
 
@@ -15,9 +10,10 @@ with workflow.unsafe.imports_passed_through():
     from countersign.domain.run import ProposalView
 
 from workflows import options
+from workflows.window import Window
 
 
-class ApprovalWindow:
+class ApprovalWindow(Window):
     """The proposal that waits, and how it stands."""
 
     def __init__(self, run: RunOrder, proposed: Proposed, ticked: int = 0) -> None:
@@ -27,12 +23,10 @@ class ApprovalWindow:
             proposed: the proposal as it stands.
             ticked: how many of its ticks have been dealt with.
         """
+        super().__init__(proposed, ticked)
         self._run = run
         self._proposed = proposed
-        self.ticked = ticked
         self.status: ApprovalStatus = proposed.status
-        self.roles: tuple[str, ...] = proposed.roles
-        """The roles that are asked now; none where the policy grants by rule."""
 
     @property
     def approval_id(self) -> str:
@@ -40,44 +34,9 @@ class ApprovalWindow:
         return self._proposed.approval_id
 
     @property
-    def deadline(self) -> datetime:
-        """From this instant on it is expired."""
-        return self._proposed.deadline
-
-    @property
-    def freezes(self) -> bool:
-        """Whether the run is held, rather than ended, where nobody decides."""
-        return self._proposed.freezes
-
-    @property
     def pending(self) -> bool:
         """Whether people can still decide."""
         return self.status == ApprovalStatus.PENDING
-
-    @property
-    def due(self) -> datetime | None:
-        """When something is to be done next unless people decide: at a tick, or at the deadline."""
-        if not self.pending:
-            return None
-        ticks = self._proposed.ticks
-        return ticks[self.ticked] if self.ticked < len(ticks) else self.deadline
-
-    async def pass_due(self) -> bool:
-        """Do what is due: remind, ask further people, or expire; whether further people are asked from now on."""
-        if self.due == self.deadline:
-            await self.expire()
-            return False
-        order = MarkOrder(
-            tenant=self._run.tenant,
-            operation=self._run.operation,
-            approval_id=self.approval_id,
-            tick=self.ticked,
-            now=workflow.now(),
-        )
-        marked = await workflow.execute_local_activity_method(Deciding.mark, order, **options.LEDGER_STEP)
-        self.ticked += 1
-        self.status, self.roles = marked.status, marked.roles
-        return marked.escalated and self.pending
 
     async def expire(self) -> None:
         """Close it at its deadline, unless people were faster."""
@@ -108,6 +67,18 @@ class ApprovalWindow:
             deadline=self.deadline,
             execute_by=self._proposed.execute_by,
         )
+
+    async def _mark(self) -> bool:
+        order = MarkOrder(
+            tenant=self._run.tenant,
+            operation=self._run.operation,
+            approval_id=self.approval_id,
+            tick=self.ticked,
+            now=workflow.now(),
+        )
+        marked = await workflow.execute_local_activity_method(Deciding.mark, order, **options.LEDGER_STEP)
+        self.status, self.roles = marked.status, marked.roles
+        return marked.escalated
 
     async def _settle(self, status: ApprovalStatus) -> ApprovalStatus:
         order = SettleOrder(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Protocol
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -20,6 +17,7 @@ from workflows.control import TurnedAside
 from workflows.preparing import done
 from workflows.run import GaveUp, Move, Run
 from workflows.waiting import until
+from workflows.window import Window
 
 _DECIDED = {
     ApprovalStatus.GRANTED: Move(Event.GRANTED, "granted"),
@@ -33,29 +31,6 @@ _DECIDED = {
     ApprovalStatus.VOIDED: Move(Event.GRANTED, "granted"),
     ApprovalStatus.CONSUMED: Move(Event.GRANTED, "granted"),
 }
-
-
-class Window(Protocol):
-    """Something that waits for people until a moment: a proposal, or a question of the agent's."""
-
-    @property
-    def deadline(self) -> datetime:
-        """Until when."""
-        ...
-
-    @property
-    def pending(self) -> bool:
-        """Whether it waits still."""
-        ...
-
-    @property
-    def due(self) -> datetime | None:
-        """When something is to be done next."""
-        ...
-
-    async def pass_due(self) -> bool:
-        """Do it; whether further people are asked from now on."""
-        ...
 
 
 async def ask(run: Run, ready: Ready) -> Move:

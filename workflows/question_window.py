@@ -1,11 +1,6 @@
-"""One question of the agent's: its reminders and further lines of people, until they answer or its time is up.
-
-As for a proposal (workflows/approval_window.py), the ledger's one transaction per event says which came first.
-"""
+"""One question of the agent's, until people answer or its time is up."""
 
 from __future__ import annotations
-
-from datetime import datetime
 
 from temporalio import workflow
 
@@ -15,9 +10,10 @@ with workflow.unsafe.imports_passed_through():
     from countersign.domain.run import QuestionView
 
 from workflows import options
+from workflows.window import Window
 
 
-class QuestionWindow:
+class QuestionWindow(Window):
     """The question, and how it stands."""
 
     def __init__(self, run: RunOrder, asked: QuestionAsked, ticked: int = 0) -> None:
@@ -27,12 +23,10 @@ class QuestionWindow:
             asked: the question as it stands.
             ticked: how many of its ticks have been dealt with.
         """
+        super().__init__(asked, ticked)
         self._run = run
         self._asked = asked
-        self.ticked = ticked
         self.status: QuestionStatus = asked.status
-        self.roles: tuple[str, ...] = asked.roles
-        """The roles that are asked now."""
 
     @property
     def number(self) -> int:
@@ -40,38 +34,9 @@ class QuestionWindow:
         return self._asked.number
 
     @property
-    def deadline(self) -> datetime:
-        """From this instant on it is expired."""
-        return self._asked.deadline
-
-    @property
-    def freezes(self) -> bool:
-        """Whether the run is held, rather than ended, where nobody answers."""
-        return self._asked.freezes
-
-    @property
     def pending(self) -> bool:
         """Whether people can still answer."""
         return self.status == QuestionStatus.PENDING
-
-    @property
-    def due(self) -> datetime | None:
-        """When something is to be done next unless people answer: at a tick, or at the deadline."""
-        if not self.pending:
-            return None
-        ticks = self._asked.ticks
-        return ticks[self.ticked] if self.ticked < len(ticks) else self.deadline
-
-    async def pass_due(self) -> bool:
-        """Do what is due: remind, ask further people, or expire; whether further people are asked from now on."""
-        if self.due == self.deadline:
-            await self.expire()
-            return False
-        order = self._order(self.ticked)
-        marked = await workflow.execute_local_activity_method(Questioning.mark_question, order, **options.LEDGER_STEP)
-        self.ticked += 1
-        self._note(marked)
-        return marked.escalated and self.pending
 
     async def expire(self) -> None:
         """Close it at its deadline, unless people were faster."""
@@ -99,6 +64,12 @@ class QuestionWindow:
             status=self.status,
             deadline=self.deadline,
         )
+
+    async def _mark(self) -> bool:
+        order = self._order(self.ticked)
+        marked = await workflow.execute_local_activity_method(Questioning.mark_question, order, **options.LEDGER_STEP)
+        self._note(marked)
+        return marked.escalated
 
     def _note(self, marked: QuestionMarked) -> None:
         self.status, self.roles = marked.status, marked.roles

@@ -24,6 +24,7 @@ from workflows.control import Holding, TurnedAside
 from workflows.mailbox import Mailbox
 from workflows.question_window import QuestionWindow
 from workflows.visibility import search_attributes
+from workflows.window import Window
 
 Done = TypeVar("Done")
 
@@ -128,14 +129,19 @@ class Run:
             raise TurnedAside
         return task.result()
 
+    def asks(self) -> Window | None:
+        """What people are asked to answer or to decide now, if anything."""
+        if self.question is not None and self.course.answering:
+            return self.question
+        return self.window if self.window is not None and self.window.pending else None
+
     def due(self) -> datetime | None:
         """When something is to be done next unless a message comes before: that is when its true time matters."""
         if self.state == State.HUMAN_TAKEOVER:
             return self.holding.control.lease_until
-        if self.question is not None and self.course.answering:
-            return self.question.due
-        if self.window is not None and self.window.pending:
-            return self.window.due
+        asks = self.asks()
+        if asks is not None:
+            return asks.due
         escalated = self.course.escalated
         return escalated.deadline if self.state == State.ESCALATED and escalated is not None else None
 
@@ -209,10 +215,9 @@ class Run:
             return (), self.holding.control.lease_until
         if self.state not in (State.WAITING_ANSWER, State.WAITING_APPROVAL, State.ESCALATED):
             return (), None
-        if self.question is not None and self.course.answering:
-            return self.question.roles, self.question.deadline
-        if self.window is not None and self.window.pending:
-            return self.window.roles, self.window.deadline
+        asks = self.asks()
+        if asks is not None:
+            return asks.roles, asks.deadline
         escalated = self.course.escalated
         if escalated is None:
             return (), None
