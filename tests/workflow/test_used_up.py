@@ -108,7 +108,7 @@ async def test_only_whom_the_policy_names_raises_it_by_what_it_limits_and_only_o
     assert [one.ruling for one in outcomes] == [
         Ruling.ROLE_MISSING, Ruling.ROLE_MISSING, Ruling.STALE_CONTROL, *refused,
     ]  # fmt: skip
-    assert "it limits: calls" in outcomes[3].detail
+    assert outcomes[3].detail == "tokens: not limited, so adding some changes nothing; the run has 1 calls"
     assert models.agent.calls == 1
     assert records(installation, "budget.raised") == []
 
