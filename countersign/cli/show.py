@@ -83,7 +83,7 @@ def show(
 def _ways_out(run: RunNow, escalation: Escalation) -> Sequence[str]:
     """The commands by which whoever is asked deals with an escalation."""
     name = f"{run.operation.operation} --tenant {run.operation.tenant} --as PERSON"
-    raising = [f"{STARTER} raise-budget {name} --calls N"] if escalation is not None and escalation.out_of_budget else []
+    raising = [f"{STARTER} raise-budget {name} --calls N"] if escalation.out_of_budget else []
     return [*raising, *(f"{STARTER} {command} {name}" for command in ("take-over", "cancel"))]
 
 
