@@ -69,6 +69,12 @@ def _new_ledger(request: pytest.FixtureRequest, file: Path, *, bare: bool = Fals
     drop_database(url)
 
 
+@pytest.fixture(params=["sqlite", "postgres"], scope="module")
+def shared_ledger_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same for all tests of a module that change nothing in it, since filling it takes longer than they do."""
+    yield from _new_ledger(request, tmp_path_factory.mktemp("shared") / "ledger.sqlite")
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def bare_ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The same without tables, for tests of how they come."""

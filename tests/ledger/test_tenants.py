@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -47,7 +47,7 @@ from tests.ledger.builders import (
     statement,
 )
 from tests.ledger.founding import added, apply, enrolment, found, founders, key, order, revoked, standing
-from tests.support.postgres import as_superuser
+from tests.support.postgres import PostgresServer, as_superuser
 from tests.support.thread_keys import THREAD_KEYS
 
 OTHER = "globex"
@@ -129,6 +129,15 @@ def test_a_tenant_id_outside_the_pattern_is_refused_before_anything_is_written(e
     assert empty_ledger.directory.tenants() == []
 
 
+@pytest.fixture(scope="module")
+def filled_ledger(shared_ledger_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlLedger]:
+    """One tenant with a row in every table, in which nobody changes anything."""
+    ledger = opened(shared_ledger_url, tmp_path_factory.mktemp("checkpoints"))
+    fill(ledger, TENANT)
+    yield ledger
+    ledger.close()
+
+
 @pytest.mark.guarantee("G09")
 @pytest.mark.parametrize(
     "ask",
@@ -168,15 +177,14 @@ def test_a_tenant_id_outside_the_pattern_is_refused_before_anything_is_written(e
     ],
 )
 def test_another_tenants_things_get_the_answer_of_things_that_do_not_exist(
-    ledger: SqlLedger, ask: Callable[[SqlLedger, str], object]
+    filled_ledger: SqlLedger, ask: Callable[[SqlLedger, str], object]
 ) -> None:
-    fill(ledger, TENANT)
-    before = audit_types(ledger)
+    before = audit_types(filled_ledger)
     with pytest.raises(CountersignError) as of_another:
-        ask(ledger, OTHER)
-    assert (audit_types(ledger), audit_types(ledger, OTHER)) == (before, [])
+        ask(filled_ledger, OTHER)
+    assert (audit_types(filled_ledger), audit_types(filled_ledger, OTHER)) == (before, [])
     with pytest.raises(CountersignError) as of_nobody:
-        ask(ledger, "nobody")
+        ask(filled_ledger, "nobody")
     assert type(of_another.value) is type(of_nobody.value)
     assert of_another.value.message.replace(OTHER, "nobody") == of_nobody.value.message
 
@@ -217,11 +225,10 @@ def test_another_tenants_things_get_the_answer_of_things_that_do_not_exist(
     ],
 )
 def test_what_is_asked_of_another_tenant_is_as_empty_as_of_nobody(
-    ledger: SqlLedger, ask: Callable[[SqlLedger, str], object]
+    filled_ledger: SqlLedger, ask: Callable[[SqlLedger, str], object]
 ) -> None:
-    fill(ledger, TENANT)
-    assert ask(ledger, OTHER) == ask(ledger, "nobody")
-    assert ask(ledger, OTHER) in ([], {}, (), None, True)
+    assert ask(filled_ledger, OTHER) == ask(filled_ledger, "nobody")
+    assert ask(filled_ledger, OTHER) in ([], {}, (), None, True)
 
 
 @pytest.mark.guarantee("G09")
@@ -259,9 +266,9 @@ def test_what_waits_in_one_tenant_takes_no_room_from_another(ledger: SqlLedger) 
 
 
 @pytest.fixture
-def walled_ledger(postgres_url: Callable[[], str], checkpoints: Path) -> SqlLedger:
+def walled_ledger(postgres_server: PostgresServer, checkpoints: Path) -> SqlLedger:
     """Two tenants with a row in every table of PostgreSQL; SQLite has no such wall."""
-    ledger = opened(postgres_url(), checkpoints)
+    ledger = opened(postgres_server.create_database(with_tables=True), checkpoints)
     for tenant in (TENANT, OTHER):
         fill(ledger, tenant)
     return ledger
