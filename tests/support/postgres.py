@@ -39,6 +39,9 @@ class PostgresServer:
         self._address = f"127.0.0.1:{port}"
         self._numbers = itertools.count(1)
         self._migrated = ""
+        with psycopg.connect(f"postgresql://{SUPERUSER}@{self._address}/postgres") as connection:
+            # As files, which takes half as long as through the log; before 15 there was no other way.
+            self._copying = " STRATEGY FILE_COPY" if connection.info.server_version >= 150000 else ""
         self._run(sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOBYPASSRLS").format(sql.Identifier(OWNER)))
 
     def create_database(self, *, with_tables: bool = False) -> str:
@@ -48,8 +51,8 @@ class PostgresServer:
         """
         name = f"ledger_{next(self._numbers)}"
         template = self._template() if with_tables else "template1"
-        made = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}")
-        self._run(made.format(*map(sql.Identifier, (name, OWNER, template))))
+        made = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}").format(*map(sql.Identifier, (name, OWNER, template)))
+        self._run(made + sql.SQL(self._copying))
         return f"postgresql://{OWNER}@{self._address}/{name}"
 
     def _template(self) -> str:
