@@ -10,39 +10,18 @@ from pathlib import Path
 import typer
 from typer.main import get_command
 
-from countersign.cli import (
-    amend,
-    answer,
-    brief,
-    compensate,
-    control,
-    cost,
-    decide,
-    demo,
-    demo_refund,
-    dev_server,
-    doctor,
-    edit,
-    errors,
-    freezing,
-    inbox,
-    live_run,
-    outbox,
-    raise_budget,
-    read,
-    rebuild,
-    reconcile,
-    resume,
-    retention,
-    settle,
-    show,
-    start,
-    watch,
-)
-from countersign.cli.audit import audit
-from countersign.cli.directory import directory
-from countersign.cli.keys import keys
-from countersign.cli.policy import policy
+from countersign.cli import errors
+from countersign.cli.deciding import amend, answer, control, decide, edit, raise_budget, settle
+from countersign.cli.demos import demo, demo_refund, dev_server, live_run
+from countersign.cli.governing import doctor, freezing, retention
+from countersign.cli.governing.directory import directory
+from countersign.cli.governing.keys import keys
+from countersign.cli.governing.policy import policy
+from countersign.cli.proving import rebuild, reconcile
+from countersign.cli.proving.audit import audit
+from countersign.cli.reading import cost, outbox, read, watch
+from countersign.cli.reviewing import brief, inbox, show
+from countersign.cli.starting import compensate, resume, start
 from countersign.settings import load_settings
 
 app = typer.Typer(

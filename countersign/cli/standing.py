@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from countersign.cli.frozen import holding_tool
+from countersign.cli.governing.frozen import holding_tool
 from countersign.cli.rendering import moment
 from countersign.cli.session import Session
 from countersign.cli.situation import RunNow

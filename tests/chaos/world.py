@@ -19,7 +19,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from activities.interfaces import RunOrder
-from countersign.cli.dev_server import free_port, server_command
+from countersign.cli.demos.dev_server import free_port, server_command
 from countersign.domain.identity import workflow_id
 from countersign.domain.run import RunResult
 from tests.chaos.points import Points

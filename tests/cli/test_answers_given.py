@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.answers import Given, answers_of, checked
+from countersign.cli.deciding.answers import Given, answers_of, checked
 from countersign.cli.errors import Unreadable
 from countersign.domain.errors import InputRefused
 from countersign.domain.question import MAX_MESSAGE, Answer, Answering, PendingCall, Question

@@ -18,7 +18,7 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowHandle
 
 from countersign import bootstrap
-from countersign.cli.history_check import Came, Checked, KeptRun, check, untold_or_gone
+from countersign.cli.proving.history_check import Came, Checked, KeptRun, check, untold_or_gone
 from countersign.domain.audit import GENESIS, AuditRecord, link
 from countersign.domain.operation import Operation
 from countersign.domain.values import Sha256

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.directory import differences
+from countersign.cli.governing.directory import differences
 from countersign.cli.session import now, opened
 from countersign.domain.policy import Policy
 from countersign.signing.keys import new_key_file, public_text
@@ -118,7 +118,7 @@ LIMITED = "{roles: [reviewer], limits: [{each: 1000.00 EUR, total: 5000.00 EUR, 
 def test_after_the_first_set_up_nobody_changes_authority_alone(board: Board, what: str) -> None:
     before, command = board.authority(), COMMANDS[what](board)
     # As a client would send it that does not look first.
-    board.cli.monkeypatch.setattr("countersign.cli.decision_message.require_open_to", lambda *_: None)
+    board.cli.monkeypatch.setattr("countersign.cli.deciding.decision_message.require_open_to", lambda *_: None)
 
     alone = board.cli(*command)
     no_admin = board.cli(*command, "--as", "bob")
@@ -425,7 +425,7 @@ def test_a_key_has_an_end(bare: CommandLine, tmp_path: Path) -> None:
     bare.done("keys", "new", "rita", "--tenant", "acme", "--valid", "365d")
 
     key = bare.done("keys", "list", "--tenant", "acme", "--json").json()[0]
-    bare.monkeypatch.setattr("countersign.cli.keys.now", lambda: now() + timedelta(days=366))
+    bare.monkeypatch.setattr("countersign.cli.governing.keys.now", lambda: now() + timedelta(days=366))
 
     assert datetime.fromisoformat(key["not_after"]) - datetime.fromisoformat(key["not_before"]) == timedelta(days=365)
     assert bare.done("keys", "list", "--tenant", "acme").out.splitlines()[1].partition("  ended at ")[1]

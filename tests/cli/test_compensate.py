@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.following import named_after, with_message
-from countersign.cli.registering import Intent, register
 from countersign.cli.session import Session, now, signing_key
 from countersign.cli.standing import effect
+from countersign.cli.starting.following import named_after, with_message
+from countersign.cli.starting.registering import Intent, register
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.compensation import CompensationRequest, MessageRequest, receipt_hash
 from countersign.domain.errors import ConfigurationRefused, InputRefused

@@ -241,7 +241,7 @@ def test_each_command_answers_in_json_as_documented(desk: Desk, asked: Proposal,
 
 @pytest.mark.guarantee("G47")
 def test_a_refusal_by_the_run_itself_is_told_in_one_line_and_recorded(desk: Desk, asked: Proposal) -> None:
-    desk.cli.monkeypatch.setattr("countersign.cli.command_message.require_open", lambda *_: None)
+    desk.cli.monkeypatch.setattr("countersign.cli.deciding.command_message.require_open", lambda *_: None)
 
     answer = desk.cli("take-over", OPERATION, *ACME, "--as", "bob")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.demo_steps import Prompt, decided
+from countersign.cli.demos.demo_steps import Prompt, decided
 from countersign.cli.session import Session
 from countersign.domain.errors import Unavailable
 from countersign.domain.proposal import ApprovalStatus

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from countersign.agents.checkpoint_keys import ThreadKeys, keys_in_file
-from countersign.cli.dev_server import free_port, server_command
+from countersign.cli.demos.dev_server import free_port, server_command
 from countersign.cli.session import now, opened
 from countersign.domain.state import State
 from tests.agents.paused import paused
@@ -400,7 +400,7 @@ def test_an_alarm_is_a_problem_for_a_week(bare: CommandLine) -> None:
         session.ledger.audit.append("acme", "alarm.raised", "forged", "gateway", {}, now())
 
     assert "audit show --tenant acme --operation forged" in problems(bare("doctor", "--json"))["alarms of acme"]
-    bare.monkeypatch.setattr("countersign.cli.tenant_checks.now", lambda: now() + timedelta(days=8))
+    bare.monkeypatch.setattr("countersign.cli.governing.tenant_checks.now", lambda: now() + timedelta(days=8))
     assert "alarms of acme" not in problems(bare("doctor", "--json"))
 
 

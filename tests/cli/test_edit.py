@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.arguments import editable
+from countersign.cli.deciding.arguments import editable
 from countersign.cli.session import now
 from countersign.domain.decision import Statement
 from countersign.domain.execution import Receipt

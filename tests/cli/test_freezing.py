@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.freezing import can_be_lifted
+from countersign.cli.governing.freezing import can_be_lifted
 from countersign.cli.session import now
 from countersign.domain.errors import Frozen
 from countersign.domain.freeze import Freeze

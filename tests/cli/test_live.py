@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.dev_server import free_port
-from countersign.cli.live_run import KNOWN_NOTHING
+from countersign.cli.demos.dev_server import free_port
+from countersign.cli.demos.live_run import KNOWN_NOTHING
 from tests.cli.command_line import CommandLine
 from tests.cli.office import ROOT, STARTER, starter
 from tests.cli.test_demo import left_running

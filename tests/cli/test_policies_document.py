@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from countersign.cli.directory_file import Entry, read_directory
+from countersign.cli.governing.directory_file import Entry, read_directory
 from countersign.domain.action import FactName
 from countersign.domain.control import Takeover
 from countersign.domain.directory import Limit

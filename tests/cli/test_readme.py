@@ -10,7 +10,7 @@ from shutil import copytree
 
 import pytest
 
-from countersign.cli.dev_server import UI_OFFSET, free_port
+from countersign.cli.demos.dev_server import UI_OFFSET, free_port
 from tests.cli.office import ROOT
 from tests.support.processes import Processes
 from tests.support.readme import README, regenerated

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from countersign.cli.rebuild_rows import compared
-from countersign.cli.registering import Intent, register
+from countersign.cli.proving.rebuild_rows import compared
 from countersign.cli.session import Session, SigningKey, new_id, now
+from countersign.cli.starting.registering import Intent, register
 from countersign.domain.administration import UnfreezeChange
 from countersign.domain.canonical import canonical_bytes
 from countersign.domain.command import Command

@@ -23,7 +23,7 @@ DISAGREE, NOT_ALL_COMPARED = 3, 4
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second look follows the first one without a pause."""
-    monkeypatch.setattr("countersign.cli.reconcile.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("countersign.cli.proving.reconcile.AGAIN_SECONDS", 0.0)
 
 
 def lines(answer: Answer, kind: str) -> list[str]:

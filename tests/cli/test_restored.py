@@ -12,9 +12,9 @@ from typing import Any
 import jwt
 import pytest
 
-from countersign.cli.audit_export import FORM
-from countersign.cli.registering import Intent, register
+from countersign.cli.proving.audit_export import FORM
 from countersign.cli.session import Session, SigningKey, now
+from countersign.cli.starting.registering import Intent, register
 from countersign.domain.audit import AuditRecord, Checkpoint, verify_chain
 from countersign.domain.canonical import canonical_bytes, sha256_hex
 from countersign.domain.errors import Frozen

@@ -129,7 +129,7 @@ def test_who_may_not_decide_is_refused_here_and_by_the_run_which_records_it(
 
     here = cli("approve", operation, *ACME, "--as", person)
     # As a client would send it that does not look first.
-    cli.monkeypatch.setattr("countersign.cli.decision_message.require_open_to", lambda *_: None)
+    cli.monkeypatch.setattr("countersign.cli.deciding.decision_message.require_open_to", lambda *_: None)
     answer = cli("approve", operation, *ACME, "--as", person)
 
     assert (here.code, here.out) == (1, "")

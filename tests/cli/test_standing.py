@@ -10,7 +10,7 @@ import pytest
 from countersign.cli.rendering import moment
 from countersign.cli.session import now
 from countersign.cli.standing import tick_line
-from countersign.cli.start import next_lines
+from countersign.cli.starting.start import next_lines
 from countersign.domain.administration import DirectoryChange, PersonChange
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.directory import Standing

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli import watch
+from countersign.cli.reading import watch
 from countersign.cli.session import now
 from countersign.domain.progress import ProgressKind
 from countersign.domain.state import State
@@ -33,7 +33,7 @@ def happened(desk: Desk, kind: ProgressKind, name: str = "", detail: str = "") -
 def meanwhile(desk: Desk, *steps: Callable[[], None]) -> None:
     """What happens each time the command waits; it never waits longer."""
     left = iter(steps)
-    desk.cli.monkeypatch.setattr("countersign.cli.watch.time.sleep", lambda _: next(left)())
+    desk.cli.monkeypatch.setattr("countersign.cli.reading.watch.time.sleep", lambda _: next(left)())
 
 
 def numbers(out: str) -> list[int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.reconcile_money import Money, money_of
+from countersign.cli.proving.reconcile_money import Money, money_of
 from countersign.domain.execution import ExecutionStatus, Receipt
 from countersign.gateway.channels import Channel
 from countersign.gateway.reconciling import Outside, Way, keys_by_right

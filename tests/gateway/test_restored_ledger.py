@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from countersign.cli.rebuild_rows import compared
+from countersign.cli.proving.rebuild_rows import compared
 from countersign.domain.errors import InputRefused
 from countersign.domain.execution import EffectResult, ExecutionStatus, Receipt
 from countersign.domain.proposal import Approval, ApprovalStatus

@@ -12,9 +12,9 @@ from countersign import bootstrap
 from countersign.cases.case import Case, DraftedCase, is_drafted, read_draft
 from countersign.cases.refund.case import RefundCase
 from countersign.cases.report.case import ReportCase
-from countersign.cli.intents import INTENTS
-from countersign.cli.request_file import FORMS
 from countersign.cli.standing import ended_as
+from countersign.cli.starting.intents import INTENTS
+from countersign.cli.starting.request_file import FORMS
 from countersign.domain.errors import InputRefused
 from countersign.domain.operation import Operation
 from countersign.domain.report import Draft

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from countersign.cli.rebuild_rows import compared
+from countersign.cli.proving.rebuild_rows import compared
 from countersign.domain.decision import Ruling
 from countersign.domain.errors import BudgetExceeded, CountersignError, NotFound
 from countersign.domain.model_call import Budget, CallEnd, ModelCall, usage

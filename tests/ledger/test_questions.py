@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.rebuild_rows import compared
+from countersign.cli.proving.rebuild_rows import compared
 from countersign.domain.audit import AuditRecord
 from countersign.domain.canonical import digest
 from countersign.domain.decision import Ruling

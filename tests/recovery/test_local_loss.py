@@ -24,7 +24,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 from countersign import bootstrap
 from countersign.cli.app import run as starter
-from countersign.cli.reconcile import compare
+from countersign.cli.proving.reconcile import compare
 from countersign.cli.session import Session
 from countersign.domain.administration import UnfreezeChange
 from countersign.domain.audit import RestoreOrder
@@ -55,7 +55,7 @@ class Office:
     def __post_init__(self) -> None:
         for name, value in self.installation.environment().items():
             self.monkeypatch.setenv(name, value)
-        self.monkeypatch.setattr("countersign.cli.reconcile.AGAIN_SECONDS", 0.0)
+        self.monkeypatch.setattr("countersign.cli.proving.reconcile.AGAIN_SECONDS", 0.0)
 
     async def disagreements(self) -> set[DisagreementKind]:
         """What `reconcile` finds about the operation."""

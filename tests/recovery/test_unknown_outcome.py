@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
-from countersign.cli.dev_server import free_port
+from countersign.cli.demos.dev_server import free_port
 from countersign.domain.execution import ExecutionStatus
 from countersign.gateway.http_channel import HttpChannel
 from tests.gateway.world import DOCUMENT, TENANT, World

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.request_file import Order, RefundOrder, read_order, refund_request_of
+from countersign.cli.starting.request_file import Order, RefundOrder, read_order, refund_request_of
 from countersign.domain.errors import InputRefused
 from countersign.domain.refund import RefundRequest
 

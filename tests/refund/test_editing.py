@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from countersign.cli.arguments import assigned
-from countersign.cli.decision_message import Choice, what_is_signed
-from countersign.cli.edit import Edited, edit_text
+from countersign.cli.deciding.arguments import assigned
+from countersign.cli.deciding.decision_message import Choice, what_is_signed
+from countersign.cli.deciding.edit import Edited, edit_text
 from countersign.domain.edit import Edit
 from countersign.domain.errors import InputRefused
 from tests.refund.desk import Desk

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from activities.proposing import reviewers_view
-from countersign.cli.review import Review
-from countersign.cli.review_text import review_text
-from countersign.cli.review_warnings import Known, warnings
+from countersign.cli.reviewing.review import Review
+from countersign.cli.reviewing.review_text import review_text
+from countersign.cli.reviewing.review_warnings import Known, warnings
 from countersign.domain.proposal import Proposal
 from tests.ledger.builders import proposal as a_proposal
 from tests.refund.desk import Desk

@@ -13,7 +13,7 @@ from temporalio.client import Client, RPCError, WorkflowUpdateFailedError, Workf
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCStatusCode
 
-from countersign.cli.dev_server import free_port, server_command
+from countersign.cli.demos.dev_server import free_port, server_command
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.state import State
 from tests.support.installation import Installation, new_installation

@@ -16,7 +16,7 @@ import pytest
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import WorkflowHandle
 
-from countersign.cli.dev_server import free_port
+from countersign.cli.demos.dev_server import free_port
 from countersign.domain.canonical import sha256_hex
 from countersign.domain.decision import Outcome, Ruling
 from countersign.domain.state import State

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from countersign.cli.seen_runs import seen_runs
+from countersign.cli.proving.seen_runs import seen_runs
 from countersign.domain.reconciliation import DisagreementKind, Survey, disagreements
 from tests.support.installation import Installation
 from workflows.names import RUN_QUEUE

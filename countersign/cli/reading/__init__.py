@@ -1,0 +1,1 @@
+"""Commands that look at runs and change nothing: how they stand, what they cost, who was told."""

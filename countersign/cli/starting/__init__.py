@@ -1,0 +1,1 @@
+"""Commands that bring a new operation under way: a request, its signature, its run, and what it follows or replaces."""
