@@ -6,9 +6,9 @@ reads again, so that a key is let go of without waiting for the retention.
 
 from __future__ import annotations
 
-from countersign import bootstrap
 from countersign.cli.session import Session
 from countersign.domain.errors import Conflict, NotFound
+from countersign.domain.thread import operation_of_thread
 from countersign.settings import Settings
 
 SETTING = "COUNTERSIGN_THREAD_KEYS"
@@ -25,7 +25,9 @@ def well_formed(settings: Settings) -> str:
     file = settings.thread_keys_file
     if _none_yet(settings):
         return f"none yet: {file} is made at the first draft; for several machines set {SETTING}"
-    keys = bootstrap.thread_keys(settings)
+    from countersign.bootstrap import thread_keys
+
+    keys = thread_keys(settings)
     if settings.thread_keys is None and file.stat().st_mode & 0o077:
         raise Conflict(f"{file} can be read by others; run: chmod 600 {file}")
     others = f"; held too: {', '.join(keys.names[1:])}" if keys.names[1:] else ""
@@ -39,11 +41,12 @@ def held(session: Session) -> str:
         NotFound: some are not; names each, how many threads need it, and what to do.
         ConfigurationRefused, Unavailable: the keys, or the store, cannot be read.
     """
+    from countersign.bootstrap import thread_keys, threads
+
     settings = session.settings
-    names = () if _none_yet(settings) else bootstrap.thread_keys(settings).names
+    names = () if _none_yet(settings) else thread_keys(settings).names
     needed = {
-        key: sum(not _ended(session, thread) for thread in threads)
-        for key, threads in bootstrap.threads(settings).by_key().items()
+        key: sum(not _ended(session, thread) for thread in sealed) for key, sealed in threads(settings).by_key().items()
     }
     missing = [f"{key[:64]} ({count} of them)" for key, count in needed.items() if count and key not in names]
     if missing:
@@ -68,8 +71,7 @@ def _place(settings: Settings) -> str:
 
 def _ended(session: Session, thread: str) -> bool:
     """An operation that the ledger does not know may be one that a restored backup has lost, so it has not."""
-    tenant, operation, *_ = [*thread.split(":", 2), ""]
     try:
-        return session.ledger.operations.get(tenant, operation).state.terminal
+        return session.ledger.operations.get(*operation_of_thread(thread)).state.terminal
     except NotFound:
         return False
