@@ -66,6 +66,11 @@ class ModelCall(Value):
     """The cost in billionths of `currency`; nothing: unknown."""
     currency: Currency | Literal[""] = ""
 
+    @property
+    def failure(self) -> str:
+        """What went wrong, as people read it: `UNAVAILABLE, HTTP 503`; empty where nothing did."""
+        return ", ".join(filter(None, (self.error, self.cause)))
+
 
 class CallEnd(Value):
     """What became of a call, as whoever made it saw it."""

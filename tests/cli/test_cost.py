@@ -25,7 +25,7 @@ def made(desk: Desk) -> None:
     desk.register(OPERATION)
     answered = CallEnd(answered="gpt-5.5-2026", input_tokens=1000, output_tokens=200, milliseconds=912)
     called(desk, answered, 1_250_000)
-    called(desk, CallEnd(error="unavailable", milliseconds=30), attempt=1)
+    called(desk, CallEnd(error="unavailable", cause="HTTP 503", milliseconds=30), attempt=1)
     graded = CallEnd(answered="other\u202e", input_tokens=50, output_tokens=None, milliseconds=100)
     called(desk, graded, role="grade", asked="other", attempt=2)
     called(desk, None, attempt=3)
@@ -41,7 +41,19 @@ def test_every_call_is_shown_with_what_it_was_and_cost(desk: Desk) -> None:
     assert head == ["CALL", "ROLE", "DRAFT", "ATTEMPT", "ASKED", "ANSWERED", "INPUT", "OUTPUT", "MS", "OUTCOME", "COST"]
     assert lines[:4] == [
         ["1", "draft", "v1", "1", "gpt-5.5", "gpt-5.5-2026", "1000", "200", "912", "answered", "0.001250000 USD"],
-        ["2", "draft", "v1", "1", "gpt-5.5", "unknown", "unknown", "unknown", "30", "failed unavailable", "unknown"],
+        [
+            "2",
+            "draft",
+            "v1",
+            "1",
+            "gpt-5.5",
+            "unknown",
+            "unknown",
+            "unknown",
+            "30",
+            "failed unavailable, HTTP 503",
+            "unknown",
+        ],
         ["3", "grade", "v1", "2", "other", "other\\u{202e}", "50", "unknown", "100", "answered", "unknown"],
         ["4", "draft", "v1", "3", "gpt-5.5", "unknown", "unknown", "unknown", "unknown", "open", "unknown"],
     ]

@@ -90,10 +90,9 @@ class Progress:
 
 def failed_call_line(call: ModelCall) -> str:
     """`  call 1 of model writer failed: draft v1, attempt 1: UNAVAILABLE, HTTP 503; it will be tried again`."""
-    met = f"{call.error}, {call.cause}" if call.cause else call.error
     return (
         f"  call {call.number} of model {call.asked} failed: {call.role} v{call.draft_version}, attempt {call.attempt}:"
-        f" {met}{_AFTERWARDS.get(call.error, '')}"
+        f" {call.failure}{_AFTERWARDS.get(call.error, '')}"
     )
 
 

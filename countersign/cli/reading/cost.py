@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -69,10 +70,10 @@ def _of_operation(session: Session, tenant: str, operation: str) -> tuple[Sequen
 
 def _groups(calls: Sequence[ModelCall], by: By) -> dict[str, Spent]:
     """The sums by case, or by the model that has answered, the one that was asked where none is known to have."""
-    names = {id(call): call.case if by == "case" else call.answered or call.asked for call in calls}
-    return {
-        name: spent([call for call in calls if names[id(call)] == name]) for name in sorted(set(names.values()))
-    }  # fmt: skip
+    found: defaultdict[str, list[ModelCall]] = defaultdict(list)
+    for call in calls:
+        found[call.case if by == "case" else call.answered or call.asked].append(call)
+    return {name: spent(found[name]) for name in sorted(found)}
 
 
 def _cells(call: ModelCall) -> list[str]:
@@ -80,7 +81,7 @@ def _cells(call: ModelCall) -> list[str]:
     return [
         str(call.number), call.role, f"v{call.draft_version}", str(call.attempt), call.asked,
         call.answered or "unknown", *("unknown" if one is None else str(one) for one in known),
-        f"{call.outcome} {call.error}".rstrip(), cost_text(call.nano, call.currency),
+        f"{call.outcome} {call.failure}".rstrip(), cost_text(call.nano, call.currency),
     ]  # fmt: skip
 
 
