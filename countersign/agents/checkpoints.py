@@ -79,7 +79,7 @@ class SqliteCheckpoints:
         """See `Checkpoints.open`; each attempt has its own connection, so that drafts do not wait for each other."""
         async with (
             _plainly(f"checkpoint file {self._path}"),
-            aiosqlite.connect(self._path, timeout=BUSY_SECONDS) as connection,
+            aiosqlite.connect(self._path, timeout=BUSY_SECONDS, factory=_RollingBack) as connection,
         ):
             saver = _FencedSqliteSaver(connection, SealedSerializer(self._keys, thread, form), thread, attempt)
             # A power cut may cost the last step, which is then repeated; a killed process costs nothing.
@@ -130,6 +130,21 @@ class PostgresCheckpoints:
         finally:
             await connection.execute("SELECT pg_advisory_unlock(%s)", (SETUP_LOCK,))
         self._ready = True
+
+
+class _RollingBack(sqlite3.Connection):
+    """Ends its transaction before it closes: closed alone, the file stays locked for as long as a cursor is referenced.
+
+    An attempt can end in the middle of a write. LangGraph waits for the steps that it cancels, but not for the writes
+    that tell of them; and nothing waits where the attempt itself is cancelled.
+    """
+
+    def close(self) -> None:
+        """In one call, so that nothing more of such a write comes in between."""
+        try:
+            self.rollback()
+        finally:
+            super().close()
 
 
 class _FencedSqliteSaver(SealedSaver, AsyncSqliteSaver):
