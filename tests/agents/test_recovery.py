@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from countersign.agents import checkpoints
 from countersign.agents.checkpoints import checkpoints_at
 from countersign.agents.drafting import DeepAgentDrafter
 from countersign.agents.failures import AttemptSuperseded
@@ -137,34 +133,6 @@ async def test_a_cancelled_draft_goes_on_where_it_was(ledger_url: str) -> None:
         assert await title(agent, 2) == "Sales"
 
     assert server.calls == 3 + 1
-
-
-async def test_an_attempt_that_ends_in_the_middle_of_a_write_does_not_keep_the_file_from_the_next(
-    checkpoint_file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpoints, "BUSY_SECONDS", 0)
-    store = checkpoints_at(checkpoint_file, THREAD_KEYS)
-    at_commit, goes_on = asyncio.Event(), asyncio.Event()
-    async with store.open(THREAD, 1, Draft) as saver:
-        assert isinstance(saver, AsyncSqliteSaver)
-        commit = saver.conn.commit
-
-        async def late_commit() -> None:
-            at_commit.set()
-            await goes_on.wait()
-            await commit()
-
-        monkeypatch.setattr(saver.conn, "commit", late_commit)
-        write = asyncio.create_task(saver.aput_writes(STEP, [("messages", "late")], "task"))
-        await at_commit.wait()
-
-    async with store.open(THREAD, 2, Draft) as saver:
-        goes_on.set()
-        with pytest.raises(ValueError, match="no active connection"):
-            await write
-        await saver.aput_writes(STEP, [("messages", "in time")], "task")
-    with closing(sqlite3.connect(checkpoint_file.removeprefix("sqlite:///"))) as connection:
-        assert connection.execute("SELECT count(*) FROM writes").fetchone() == (1,)
 
 
 async def test_threads_are_fenced_each_for_itself(ledger_url: str) -> None:
