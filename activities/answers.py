@@ -1,7 +1,7 @@
 """What people answered the agent, believed from what they signed and not from what the ledger tells.
 
-Apart from the agent's step, because this is where such statements are believed: a forged answer is handed to no agent
-and raises the alarm; one whose signer may no longer say so is refused without.
+Apart from the steps of agent and checks, because this is where such statements are believed: with a forged answer
+neither goes on, and it raises the alarm; one whose signer may no longer say so is refused, or allows nothing, without.
 """
 
 from __future__ import annotations
@@ -16,27 +16,53 @@ from countersign.domain.canonical import digest
 from countersign.domain.command import Command
 from countersign.domain.directory import Person
 from countersign.domain.errors import CountersignError, InputRefused, NotAuthorised, Unavailable
+from countersign.domain.operation import Operation
 from countersign.domain.question import Answered, Answers, Asked, Question, beyond, may_answer, problem_with_answers
 from countersign.domain.strict_json import parse
 from countersign.domain.values import first_problem
 from countersign.ports import Ledger
 from countersign.signing.statements import LEEWAY, verify_command
 
+FORGED, LAPSED = "answer_forged", "answer_lapsed"
+_COUNTS_FOR_NOTHING = "it counts for nothing, and the agent was told nothing of it"
+
 
 class SignedAnswers:
-    """Looks at answers before the agent goes on with them."""
+    """Looks at answers before a step goes on with them."""
 
-    def __init__(self, ledger: Ledger, installation: str) -> None:
+    def __init__(self, ledger: Ledger, installation: str, step: str) -> None:
         """
         Args:
             ledger: where signed commands, what they name, and persons are read.
             installation: the audience that the commands must name.
+            step: whose step the alarm comes from.
         """
         self._ledger = ledger
         self._installation = installation
+        self._step = step
 
-    def check(self, asked: Asked, now: datetime) -> None:
-        """Refuse answers that nobody signed for exactly this question; a question without an answer has none.
+    def believed(self, operation: Operation, now: datetime) -> tuple[Asked, ...]:
+        """What people have answered in any version and run of an operation, by what they signed.
+
+        One whose signer may no longer say so is left out, so that it allows nothing: the agent can ask anew.
+
+        Raises:
+            NotAuthorised: `answer_forged`, with the alarm raised, be it in one of them.
+        """
+        asked = self._ledger.questions.of_operation(operation.tenant, operation.operation)
+        return tuple(one for one in asked if one.answered is not None and self._is_believed(operation, one, now))
+
+    def _is_believed(self, operation: Operation, asked: Asked, now: datetime) -> bool:
+        try:
+            self.check(operation, asked, now)
+        except NotAuthorised as refused:
+            if refused.reason != LAPSED:
+                raise
+            return False
+        return True
+
+    def check(self, operation: Operation, asked: Asked, now: datetime) -> None:
+        """Refuse answers that nobody signed for exactly this question of the operation; one without an answer has none.
 
         Raises:
             NotAuthorised: `answer_forged`, with the alarm raised; `answer_lapsed`, where its signer is no longer
@@ -47,14 +73,14 @@ class SignedAnswers:
         question, answered = asked.question, asked.answered
         try:
             command, signer = self._read(question, answered)
-            _check_said(question, answered, command, now)
+            _check_said(operation, question, answered, command, now)
             self._check_content(question, answered, command)
         except NotAuthorised as forged:
             reason = f"{forged.reason}: {forged.message}"
             detail: dict[str, JsonValue] = {"number": question.number, "reason": reason}
-            self._ledger.audit.append(question.tenant, "alarm.raised", question.operation, "draft", detail, now)
+            self._ledger.audit.append(operation.tenant, "alarm.raised", operation.operation, self._step, detail, now)
             raise
-        self._check_signer(question, answered, signer)
+        self._check_signer(operation, question, answered, signer)
 
     def _read(self, question: Question, answered: Answered) -> tuple[Command, Person]:
         """The command as it was good when it was taken in."""
@@ -76,22 +102,22 @@ class SignedAnswers:
             if problem := problem_with_answers(question, signed.answers):
                 raise InputRefused(problem)
 
-    def _check_signer(self, question: Question, answered: Answered, signer: Person) -> None:
+    def _check_signer(self, operation: Operation, question: Question, answered: Answered, signer: Person) -> None:
         """With the roles of now; which ones they had then is not known."""
-        requester = self._ledger.operations.get(question.tenant, question.operation).requester
-        may = may_answer(question, signer, requester, answered.at)
+        may = may_answer(question, signer, operation.requester, answered.at)
         if not may or not signer.active or beyond(question, signer, answered.answers, answered.at):
             raise NotAuthorised(
-                "answer_lapsed",
-                f"{signer.id} answered question {question.number} and may not, with the roles of now; the agent was "
-                "told nothing",
+                LAPSED,
+                f"{signer.id} answered question {question.number} and may not, with the roles of now; "
+                f"{_COUNTS_FOR_NOTHING}",
             )
 
 
-def _check_said(question: Question, answered: Answered, command: Command, now: datetime) -> None:
+def _check_said(operation: Operation, question: Question, answered: Answered, command: Command, now: datetime) -> None:
     """Compare what the ledger tells with what was signed, and both with what it must be about."""
     with _forged(answered):
-        about = ("answer", question.tenant, question.operation, question.control_version, question.hash())
+        # Of the operation that the row lies under, not of the question in it: that one may be another's.
+        about = ("answer", operation.tenant, operation.operation, question.control_version, question.hash())
         if about != (command.command, command.tenant, command.operation, command.control_version, command.question):
             raise InputRefused("it is for another question")
         if (answered.person, answered.statement_id) != (command.person, command.id):
@@ -113,4 +139,4 @@ def _forged(answered: Answered) -> Iterator[None]:
         raise
     except CountersignError as wrong:
         said = f"what {answered.person} is said to have answered was never good: {wrong.message}"
-        raise NotAuthorised("answer_forged", f"{said}; the agent was told nothing") from None
+        raise NotAuthorised(FORGED, f"{said}; {_COUNTS_FOR_NOTHING}") from None

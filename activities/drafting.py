@@ -68,7 +68,7 @@ class DraftingSteps(Drafting):
         self._drafters = drafters
         self._prices = prices
         self._max_pending = max_pending
-        self._signed = SignedAnswers(ledger, installation)
+        self._signed = SignedAnswers(ledger, installation, "draft")
 
     @activity.defn
     async def draft(self, order: StepOrder) -> DraftWritten:
@@ -93,7 +93,8 @@ class DraftingSteps(Drafting):
         operation = await asyncio.to_thread(self._ledger.operations.get, order.tenant, order.operation)
         case = drafted_case(self._cases, operation)
         watched = StepWatched(self._ledger, self._runs, self._prices, order, case.name, "draft", self._runs.check_agent)
-        async with opened(case, operation) as material:
+        believed = await asyncio.to_thread(self._signed.believed, operation, self._runs.now())
+        async with opened(case, operation, believed) as material:
             return await self._asked_of_agent(order, operation, self._drafters[case.name], material, watched)
 
     async def _asked_of_agent(
@@ -138,7 +139,7 @@ class DraftingSteps(Drafting):
         answers: dict[str, AnsweredCall] = {}
         for one in of_line:
             if _is_of_version(one.question, order):
-                self._signed.check(one, self._runs.now())
+                self._signed.check(operation, one, self._runs.now())
                 answers |= answered_calls(one)
         may_ask = answering is not None and len(of_line) < answering.at_most
         waits = any(one.status == QuestionStatus.PENDING for one in of_line)

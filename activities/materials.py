@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from countersign.cases.case import DraftedCase
 from countersign.domain.operation import Operation
+from countersign.domain.question import Asked
 from countersign.domain.values import Value
 from countersign.ports import Material
 
@@ -17,9 +18,9 @@ M = TypeVar("M", bound=Material)
 
 
 @asynccontextmanager
-async def opened(case: DraftedCase[D, M], operation: Operation) -> AsyncIterator[M]:
+async def opened(case: DraftedCase[D, M], operation: Operation, believed: Sequence[Asked]) -> AsyncIterator[M]:
     """Read it in a thread, which no cancel can stop: one that comes meanwhile closes what the thread brings."""
-    opening = asyncio.ensure_future(asyncio.to_thread(case.open, operation))
+    opening = asyncio.ensure_future(asyncio.to_thread(case.open, operation, believed))
     try:
         material = await asyncio.shield(opening)
     except asyncio.CancelledError:

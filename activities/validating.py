@@ -8,6 +8,7 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.answers import SignedAnswers
 from activities.failures import refusals
 from activities.heartbeats import heartbeats
 from activities.interfaces import Checked, StepOrder, Validating
@@ -21,10 +22,18 @@ from countersign.ports import Ledger, Material
 class ValidatingSteps(Validating):
     """Checks a stored draft as its case does, and keeps the findings as feedback."""
 
-    def __init__(self, ledger: Ledger, runs: Runs, cases: Mapping[str, Case]) -> None:
+    def __init__(self, ledger: Ledger, runs: Runs, cases: Mapping[str, Case], installation: str) -> None:
+        """
+        Args:
+            ledger: where drafts and findings are kept.
+            runs: whose step it is, and when.
+            cases: the kinds of work that there are, by name.
+            installation: the audience that people's answers must name.
+        """
         self._ledger = ledger
         self._runs = runs
         self._cases = cases
+        self._signed = SignedAnswers(ledger, installation, "validate")
 
     @activity.defn
     async def validate(self, order: StepOrder) -> Checked:
@@ -33,7 +42,8 @@ class ValidatingSteps(Validating):
             await asyncio.to_thread(self._runs.check_run, order.tenant, order.operation, order.line)
             operation = await asyncio.to_thread(self._ledger.operations.get, order.tenant, order.operation)
             case = drafted_case(self._cases, operation)
-            async with heartbeats(), opened(case, operation) as material:
+            believed = await asyncio.to_thread(self._signed.believed, operation, self._runs.now())
+            async with heartbeats(), opened(case, operation, believed) as material:
                 violations = await asyncio.to_thread(self._checked, order, case, material)
         codes = tuple(violation.code for violation in violations)
         return Checked(codes=codes, stops=next((code for code in codes if code in case.stops), ""))

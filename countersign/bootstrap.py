@@ -265,7 +265,7 @@ def agent_activities(settings: Settings, ledger: Ledger, clock: Clock = wall_clo
         drafting.draft,
         questioning.mark_question,
         questioning.expire_question,
-        ValidatingSteps(ledger, runs, known).validate,
+        ValidatingSteps(ledger, runs, known, settings.installation).validate,
         GradingSteps(ledger, runs, known, _grader(models), rubrics, prices=prices).grade,
         ProposingSteps(ledger, runs, known, rubrics, max_pending=settings.max_pending).propose,
         deciding.decide,

@@ -6,7 +6,7 @@ Apart from the cases themselves, so that steps and commands know these forms alo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard, TypeVar
 
 from pydantic import JsonValue, ValidationError
@@ -16,6 +16,7 @@ from countersign.domain.action import Action, Reversibility
 from countersign.domain.draft import DraftObject, Violation
 from countersign.domain.errors import InputRefused
 from countersign.domain.operation import Operation
+from countersign.domain.question import Asked
 from countersign.domain.values import Value, first_problem
 from countersign.ports import Material
 
@@ -133,8 +134,12 @@ class DraftedCase(Case, Protocol[D, M]):
     """Codes of violations that no further draft mends, since people have to look first; and in words what it means that
     a run ended by one."""
 
-    def open(self, operation: Operation) -> M:
+    def open(self, operation: Operation, believed: Sequence[Asked]) -> M:
         """What agent and checks work on; the caller closes it.
+
+        Args:
+            operation: the registered operation.
+            believed: what people answered in it as they signed it (activities.answers); nothing else allows a thing.
 
         Raises:
             NotFound, DataRefused: what the request rests on is not there, or no longer what was pinned.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -34,7 +35,7 @@ from countersign.domain.decision import Outcome
 from countersign.domain.draft import DraftObject
 from countersign.domain.identity import workflow_id
 from countersign.domain.proposal import Approval, Proposal
-from countersign.domain.report import Claim, Draft
+from countersign.domain.report import Claim, ColumnSchema, Draft
 from countersign.domain.rubric import CriterionResult, GraderAnswer, gate
 from countersign.domain.values import Sha256
 from countersign.ports import Standing
@@ -80,7 +81,7 @@ class Nobody:
 class Desk:
     """Operation `op-1` of tenant `acme`, requested by rita; lena and liam may take over, olga may end it."""
 
-    def __init__(self, folder: Path, data: str = ROWS) -> None:
+    def __init__(self, folder: Path, data: str = ROWS, columns: Mapping[str, ColumnSchema] | None = None) -> None:
         policies = folder / "policies"
         _write_policies(policies)
         self.installation = new_installation(folder / "home", cast(Client, None), policies=policies)
@@ -88,7 +89,7 @@ class Desk:
             self.installation.enrol(person, *roles)
         self.later = timedelta(0)
         self.ledger, self.settings = self.installation.ledger, self.installation.settings
-        self.order = self.installation.register(OPERATION, data=data)
+        self.order = self.installation.register(OPERATION, data=data, columns=columns)
         self.runs = Runs(self.ledger, self.now)
         self.rubrics = bootstrap.load_rubrics(self.settings)
         self.rubric = self.rubrics["report"]
@@ -98,7 +99,7 @@ class Desk:
         self.deciding = DecidingSteps(self.ledger, self.runs, self.settings.installation, cases, unsigned=True)
         self.proposing = ProposingSteps(self.ledger, self.runs, cases, self.rubrics, max_pending=MAX_PENDING)
         self.escalating = EscalatingSteps(self.ledger, self.runs)
-        self.validating = ValidatingSteps(self.ledger, self.runs, cases)
+        self.validating = ValidatingSteps(self.ledger, self.runs, cases, self.settings.installation)
         self.questioning = QuestioningSteps(self.ledger, self.runs)
         self.drafting, self.grading = self.drafted_by(Nobody()), self.graded_by(Nobody())
 

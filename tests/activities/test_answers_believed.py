@@ -7,15 +7,19 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from activities.answers import SignedAnswers
 from activities.drafting import DraftingSteps
 from countersign.domain.decision import Ruling
-from countersign.domain.question import QuestionStatus
-from tests.activities.desk import OPERATION, Desk, called
+from countersign.domain.errors import NotAuthorised
+from countersign.domain.question import Question, QuestionStatus
+from countersign.domain.report import ColumnSchema
+from tests.activities.desk import LINE, OPERATION, Desk, a_draft, called
 from tests.gateway.tampering import changed_json
 from tests.workflow.asking import PERIOD, READ, Agent, respond
 
@@ -37,10 +41,10 @@ def steps(desk: Desk, agent: Agent) -> DraftingSteps:
     return steps
 
 
-def answer(desk: Desk, person: str) -> None:
+def answer(desk: Desk, person: str, said: list[dict[str, Any]] = SAID) -> None:
     asked = desk.ledger.questions.current("acme", OPERATION)
     assert asked is not None
-    content = desk.put({"answers": SAID})
+    content = desk.put({"answers": said})
     outcome = desk.command(person, "answer", question=asked.question.hash(), content=content)
     assert outcome.ruling == Ruling.ACCEPTED, outcome
 
@@ -69,7 +73,7 @@ def assert_refused(desk: Desk, steps: DraftingSteps, agent: Agent, reason: str) 
     assert alarms == (["answer_forged"] if reason == "answer_forged" else [])
     (failed,) = desk.records("step.failed")
     sentence = desk.ledger.documents.get("acme", failed["sentence"]).decode()
-    assert "the agent was told nothing" in sentence
+    assert "it counts for nothing" in sentence
     assert "\n" not in sentence
 
 
@@ -169,3 +173,72 @@ def test_a_signature_of_somebody_who_never_may_answer_lets_the_agent_do_nothing(
     took_in = {"person": "olga", "statement_id": statement, "answers": SAID, "at": desk.now().isoformat()}
     execute(desk, "UPDATE questions SET status = 'answered', answered = ?", json.dumps(took_in))
     assert_refused(desk, steps, agent, "answer_lapsed")
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Desk:
+    """The same operation on data whose amounts are sensitive, and a draft that states their sum."""
+    desk = Desk(tmp_path / "guarded", columns={"amount": ColumnSchema(type="number", sensitive=True)})
+    called(desk.as_run(), desk.drafted_by(Agent(asks=((READ,),))).draft, desk.step())
+    desk.ledger.drafts.save("acme", OPERATION, 1, a_draft(), "a-model", 1, desk.now())
+    return desk
+
+
+def checked(desk: Desk) -> tuple[str, ...]:
+    codes: tuple[str, ...] = called(desk.as_run(), desk.validating.validate, desk.step()).codes
+    return codes
+
+
+APPROVED = [{"call": READ.id, "decision": "approve"}]
+
+
+def test_the_checks_compute_what_a_person_allowed_as_long_as_they_may_allow_it(guarded: Desk) -> None:
+    assert checked(guarded) == ("sensitive_column",)
+    answer(guarded, "lena", APPROVED)
+    assert checked(guarded) == ()
+    execute(guarded, "UPDATE persons SET active = 0 WHERE id = 'lena'")
+    assert checked(guarded) == ("sensitive_column",)
+    assert guarded.records("alarm.raised") == []
+
+
+@pytest.mark.guarantee("G22")
+@pytest.mark.parametrize("line", [LINE, "a-run-before"])
+@pytest.mark.parametrize("step", ["draft", "validate"])
+def test_a_row_that_allows_a_query_in_whatever_run_lets_neither_agent_nor_checks_go_on(
+    guarded: Desk, line: str, step: str
+) -> None:
+    asked = guarded.ledger.questions.current("acme", OPERATION)
+    assert asked is not None
+    changes = {"number": 2, "line": line, "draft_version": 7}
+    question = Question.model_validate({**asked.question.model_dump(), **changes})
+    made_up = {"person": "lena", "statement_id": "x" * 22, "answers": APPROVED, "at": guarded.now().isoformat()}
+    values = ("acme", OPERATION, 2, "answered", question.model_dump_json(), json.dumps(made_up))
+    columns = "tenant, operation, number, status, question, answered"
+    execute(guarded, f"INSERT INTO questions ({columns}) VALUES (?, ?, ?, ?, ?, ?)", *values)
+    agent = Agent()
+    steps = {"draft": guarded.drafted_by(agent).draft, "validate": guarded.validating.validate}
+    order = guarded.step(draft_version=2) if step == "draft" else guarded.step()
+
+    with pytest.raises(ApplicationError) as refused:
+        called(guarded.as_run(), steps[step], order)
+
+    assert (refused.value.type, refused.value.non_retryable) == ("NOT_AUTHORISED", True)
+    assert agent.begun == []
+    assert [one["reason"].partition(":")[0] for one in guarded.records("alarm.raised")] == ["answer_forged"]
+    subjects = [one.subject for one in guarded.ledger.audit.records("acme", OPERATION) if one.type == "alarm.raised"]
+    assert subjects == [step]
+
+
+@pytest.mark.guarantee("G22")
+def test_an_answer_that_was_signed_for_another_operation_allows_nothing_in_this_one(guarded: Desk) -> None:
+    answer(guarded, "lena", APPROVED)
+    guarded.installation.register("op-2")
+    execute(guarded, "UPDATE questions SET operation = 'op-2'")
+    other = guarded.ledger.operations.get("acme", "op-2")
+    signed = SignedAnswers(guarded.ledger, guarded.settings.installation, "validate")
+
+    with pytest.raises(NotAuthorised, match="for another question") as refused:
+        signed.believed(other, guarded.now())
+
+    assert refused.value.reason == "answer_forged"
+    assert [one.type for one in guarded.ledger.audit.records("acme", "op-2")][-1] == "alarm.raised"

@@ -72,14 +72,14 @@ def test_without_facts_there_is_nothing_to_work_on(desk: Desk) -> None:
     operation = desk.asked()
 
     with pytest.raises(NotFound, match="facts of operation"):
-        desk.case.open(operation)
+        desk.case.open(operation, ())
 
 
 def test_checks_look_at_the_facts_as_they_were_gathered_last(desk: Desk) -> None:
     operation = desk.drafted()
     desk.gathered(operation, facts(payment(), payment(id="p-2", refunded=12_000)))
 
-    with_material = desk.case.check(draft(), desk.case.open(operation), by_agent=True)
+    with_material = desk.case.check(draft(), desk.case.open(operation, ()), by_agent=True)
 
     assert "already_refunded" in [found.code for found in with_material]
     assert "already_refunded" in desk.submission(operation).problem

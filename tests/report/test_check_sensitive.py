@@ -88,13 +88,12 @@ def test_a_query_that_is_only_like_an_allowed_one_is_not_allowed(query: str) -> 
 
 
 class Desk:
-    """The report case on one dataset, and a ledger that knows one request and what was answered in it."""
+    """The report case on one dataset, and a ledger that knows one request."""
 
-    def __init__(self, dataset: Dataset, *answered: Asked) -> None:
-        self.documents = self.evidence = self.questions = self
+    def __init__(self, dataset: Dataset) -> None:
+        self.documents = self.evidence = self
         self.case = ReportCase(self, self, {}, "dev")  # type: ignore[arg-type]  # as much of a ledger as is asked
         self._dataset = dataset
-        self._answered = answered
 
     def get(self, tenant: str, sha256: str) -> str:
         """The request."""
@@ -103,10 +102,6 @@ class Desk:
     def open(self, tenant: str, dataset: Any) -> Dataset:
         """The dataset."""
         return self._dataset
-
-    def of_operation(self, tenant: str, operation: str) -> tuple[Asked, ...]:
-        """What was asked."""
-        return self._answered
 
 
 class Operation:
@@ -141,7 +136,7 @@ def test_an_edit_is_a_query_that_the_dataset_would_answer(
 
 def test_the_material_knows_what_people_allowed_in_the_operation(tmp_path: Path) -> None:
     with opened(tmp_path, "amount\n5\n") as dataset:
-        material = Desk(dataset, asked(answer("approve"))).case.open(Operation())  # type: ignore[arg-type]
+        material = Desk(dataset).case.open(Operation(), [asked(answer("approve"))])  # type: ignore[arg-type]
     assert material.allowed == {TOTAL}
 
 

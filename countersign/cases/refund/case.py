@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from pydantic import JsonValue, ValidationError
@@ -17,6 +17,7 @@ from countersign.domain.draft import Violation
 from countersign.domain.errors import InputRefused
 from countersign.domain.money import Amount
 from countersign.domain.operation import Operation
+from countersign.domain.question import Asked
 from countersign.domain.refund import (
     DUPLICATE,
     REFUND,
@@ -62,7 +63,7 @@ class RefundCase:
         self._channels = channels
         self._environment = environment
 
-    def open(self, operation: Operation) -> RefundMaterial:
+    def open(self, operation: Operation, believed: Sequence[Asked]) -> RefundMaterial:  # noqa: ARG002
         """The complaint and the facts as they were gathered last; NotFound before there are any."""
         facts, _ = self._facts(operation)
         return RefundMaterial(self._request(operation), facts)

@@ -1,4 +1,4 @@
-"""Which queries on sensitive columns people have allowed in an operation, by what the ledger has of their answers.
+"""Which queries on sensitive columns people have allowed in an operation, by answers that were found to be signed.
 
 Apart from the case, since the agent's step and the checks take the same from it: a query is allowed letter by letter,
 and for this one operation.

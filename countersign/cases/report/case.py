@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from pydantic import JsonValue, ValidationError
@@ -21,6 +21,7 @@ from countersign.domain.draft import Violation
 from countersign.domain.errors import InputRefused, QueryRefused
 from countersign.domain.operation import Operation
 from countersign.domain.publication import SCOPE, TOOL, TOOL_VERSION, PublishReport
+from countersign.domain.question import Asked
 from countersign.domain.report import CLAIM_REFERENCE, QUERY_TOOL, DatasetQuery, Draft, ReportRequest
 from countersign.domain.rubric import Grade
 from countersign.domain.values import first_problem
@@ -57,11 +58,11 @@ class ReportCase:
         self._channels = channels
         self._environment = environment
 
-    def open(self, operation: Operation) -> ReportMaterial:
+    def open(self, operation: Operation, believed: Sequence[Asked]) -> ReportMaterial:
         """The request with its dataset, read as the request declares it."""
         request = self._request(operation)
-        allowed = allowed_queries(self._ledger.questions.of_operation(operation.tenant, operation.operation))
-        return ReportMaterial(request, self._evidence.open(operation.tenant, request.dataset), allowed)
+        dataset = self._evidence.open(operation.tenant, request.dataset)
+        return ReportMaterial(request, dataset, allowed_queries(believed))
 
     def check(self, draft: Draft, material: ReportMaterial, *, by_agent: bool) -> tuple[Violation, ...]:
         """Every figure recomputed on the data, and every word looked at.
@@ -81,7 +82,7 @@ class ReportCase:
             query = DatasetQuery.model_validate(dict(args))
         except ValidationError as error:
             return f"arguments: {first_problem(error)}; the arguments are: {', '.join(DatasetQuery.model_fields)}"
-        material = self.open(operation)
+        material = self.open(operation, ())
         try:
             material.dataset.sensitive(query.sql)
         except QueryRefused as refused:
