@@ -35,6 +35,13 @@ def skeleton(text: str) -> str:
     return plain.translate(_SKELETON).casefold().translate(_SKELETON)
 
 
+def bare_name(text: str) -> str:
+    """The letters and digits that a name looks like: `E-Mail`, `e_mail` and `email` are one; empty for none."""
+    # Case goes first, since a skeleton keeps I apart from i: it draws a capital I as l.
+    drawn = skeleton(unicodedata.normalize("NFKC", text).casefold()).replace("i", "l")
+    return "".join(letter for letter in drawn if letter.isalnum())
+
+
 def looks_like(text: str, known: Iterable[str]) -> tuple[str, ...]:
     """The known texts that a reader would take this one for although they are others, by name."""
     mine = skeleton(text)

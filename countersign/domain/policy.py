@@ -19,6 +19,7 @@ from countersign.domain.durations import Duration, duration
 from countersign.domain.errors import Conflict, InputRefused
 from countersign.domain.escalation import Reason, Route
 from countersign.domain.identity import Name
+from countersign.domain.lookalikes import bare_name
 from countersign.domain.model_call import Budgets
 from countersign.domain.money import WrittenAmount
 from countersign.domain.need import Need
@@ -166,13 +167,19 @@ class Policy(Value):
     terms: Terms = Terms()
     takeover: Annotated[Takeover | None, Field(exclude_if=operator.not_)] = None
     """Who may take a run over from the agent; nothing: nobody. Not written down where it is nothing, nor are
-    `settling`, `answering`, `budgets` and `escalations`: policies from before there were any keep their labels."""
+    `settling`, `answering`, `budgets`, `sensitive_columns` and `escalations`: policies from before there were any keep
+    their labels."""
     settling: Annotated[Settling | None, Field(exclude_if=operator.not_)] = None
     """Who may say what became of an effect whose outcome stays unknown; nothing: nobody, it is only looked up."""
     answering: Annotated[Answering | None, Field(exclude_if=operator.not_)] = None
     """Who answers the agent while it drafts; nothing: nobody, and whatever would ask is refused to it."""
     budgets: Annotated[Budgets | None, Field(exclude_if=operator.not_)] = None
     """What runs may spend on models; nothing: it is not limited."""
+    sensitive_columns: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], Field(strict=False, max_length=200)
+    ] = Field(default=(), exclude_if=operator.not_)
+    """Columns that are sensitive in every dataset of the case, declared so by the requester or not; a name stands for
+    all that look like it (lookalikes.bare_name)."""
     escalations: dict[Annotated[Reason, Field(strict=False)], Route] = Field(
         default_factory=dict, exclude_if=operator.not_
     )
@@ -183,6 +190,21 @@ class Policy(Value):
     def _one_rule_per_id(self) -> Policy:
         if len({rule.id for rule in self.rules}) < len(self.rules):
             raise ValueError("each rule needs an id of its own; one stands twice under 'rules'")
+        return self
+
+    @model_validator(mode="after")
+    def _columns_can_be_told(self) -> Policy:
+        """A name that no column can have would protect nothing, in silence."""
+        names: dict[str, str] = {}
+        for column in self.sensitive_columns:
+            bare = bare_name(column)
+            if not bare:
+                raise ValueError(f"sensitive column {column!r} has no letter or digit; write the name of a column")
+            if bare in names:
+                raise ValueError(
+                    f"sensitive columns {names[bare]!r} and {column!r} look alike; one of them stands for both"
+                )
+            names[bare] = column
         return self
 
     @model_validator(mode="after")

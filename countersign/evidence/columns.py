@@ -6,11 +6,13 @@ It stands apart because it is judgement over counted facts; reading the file and
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import duckdb
 
 from countersign.domain.errors import DataRefused
+from countersign.domain.lookalikes import bare_name
 from countersign.domain.report import ColumnSchema, DatasetSchema, NumberFormat
 from countersign.evidence.formats import (
     ISO_DATE,
@@ -44,6 +46,8 @@ class Column:
     canonical: bool = False
     """True where every value should be spelt as DuckDB prints it, which is the quickest test of a value."""
     scale: int = 0
+    guarded: bool = False
+    """Whether the policy names it sensitive, declared or not."""
 
     @property
     def form(self) -> NumberFormat:
@@ -58,7 +62,7 @@ class Column:
     @property
     def is_sensitive(self) -> bool:
         """Whether an agent may read it only where a person allowed the very query."""
-        return self.declared is not None and self.declared.sensitive
+        return self.guarded or (self.declared is not None and self.declared.sensitive)
 
     def value(self, text: str) -> str:
         """The SQL that reads `text` (SQL), known to be valid, as this column's value."""
@@ -164,6 +168,24 @@ def _number(name: str, declared: ColumnSchema | None, facts: Counted) -> Column:
 def too_long(column: Column, facts: Counted) -> bool:
     """Whether the column's numbers do not fit DuckDB's exact decimals."""
     return column.kind == "number" and facts.whole_digits + facts.scale > MAX_DIGITS
+
+
+def guard(columns: tuple[Column, ...], sensitive: Iterable[str]) -> tuple[Column, ...]:
+    """The columns, with those marked that look like one of the names that are sensitive by the policy.
+
+    Raises:
+        DataRefused: one of them names the currency of amounts.
+    """
+    names = {bare_name(name) for name in sensitive}
+    marked = tuple(replace(column, guarded=bare_name(column.name) in names) for column in columns)
+    hidden = {column.name for column in marked if column.guarded}
+    for column in marked:
+        if column.declared is not None and column.declared.currency_column in hidden:
+            raise DataRefused(
+                f"schema of column {column.name!r}: currency_column {column.declared.currency_column!r} is sensitive "
+                "by the policy, but the unit of every amount tells it; declare its currency, or none"
+            )
+    return marked
 
 
 def check_schema(schema: DatasetSchema) -> None:

@@ -6,6 +6,7 @@ guard. Every opening reads the file's bytes again and compares their hash, so th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ import duckdb
 from countersign.domain.errors import QueryRefused, Unavailable
 from countersign.domain.report import DatasetSchema
 from countersign.evidence.answers import Limits, Row, answer, exact_text, first_line, kind_of
-from countersign.evidence.columns import Column
+from countersign.evidence.columns import Column, guard
 from countersign.evidence.description import describe_table, money_of
 from countersign.evidence.formats import identifier, literal
 from countersign.evidence.guard import check_allowed
@@ -61,8 +62,17 @@ class Dataset:
         self._matching = lru_cache(maxsize=8)(self._find_texts)
 
     @classmethod
-    def open(cls, path: Path, sha256: str, schema: DatasetSchema, *, cache: Path) -> Dataset:
-        """Read the file `path` strictly; `cache` is a folder for pages of data that is larger than memory.
+    def open(
+        cls, path: Path, sha256: str, schema: DatasetSchema, *, cache: Path, sensitive: Sequence[str] = ()
+    ) -> Dataset:
+        """Read the file `path` strictly.
+
+        Args:
+            path: where the bytes are.
+            sha256: which ones they must be.
+            schema: as what they are read.
+            cache: a folder for pages of data that is larger than memory.
+            sensitive: names of columns that are sensitive beside those that the schema declares so.
 
         Raises:
             DataRefused: the bytes are not those of `sha256`, or are not a dataset as declared: says row, column, value.
@@ -74,7 +84,7 @@ class Dataset:
                 folder = TemporaryDirectory(prefix="reading-", dir=cache, ignore_cleanup_errors=True)
                 scratch = Path(resources.enter_context(folder))
                 connection = resources.enter_context(duckdb.connect(config=_config(scratch)))
-                columns = read_strictly(connection, path, sha256, schema, scratch)
+                columns = guard(read_strictly(connection, path, sha256, schema, scratch), sensitive)
                 for setting in _SEALED:
                     connection.execute(f"SET {setting}")
                 return cls(connection, columns, resources.pop_all())
@@ -119,7 +129,7 @@ class Dataset:
         return SingleValue(text=text, kind=kind_of(rows[0][0]), unit=units.units[0] if units.units else None)
 
     def sensitive(self, sql: str) -> tuple[str, ...]:
-        """The columns declared sensitive that a query reads; see `evidence.sensitive`.
+        """The sensitive columns that a query reads; see `evidence.sensitive`.
 
         Raises:
             QueryRefused: not allowed, or nested too deeply to be told.

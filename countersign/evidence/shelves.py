@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from countersign.evidence.store import EvidenceStore
 KEPT_OPEN = 2
 """Readings that stay in memory when nobody uses them, the latest ones."""
 
-Name = tuple[str, str, str]
+Name = tuple[str, str, str, tuple[str, ...]]
+"""Tenant, hash, schema, and what is sensitive beside: a reading tells of its columns accordingly."""
 
 
 @dataclass
@@ -45,10 +47,10 @@ class Shelves:
         """See `ports.Evidence`."""
         return self._store(tenant).put(source)
 
-    def open(self, tenant: str, dataset: DatasetRef) -> SharedDataset:
+    def open(self, tenant: str, dataset: DatasetRef, sensitive: Sequence[str] = ()) -> SharedDataset:
         """See `ports.Evidence`; give it back with `close`."""
         path = self._store(tenant).path(dataset.sha256)
-        name = (tenant, dataset.sha256, dataset.schema_.model_dump_json())
+        name = (tenant, dataset.sha256, dataset.schema_.model_dump_json(), tuple(sensitive))
         with self._lock:
             reading = self._readings.setdefault(name, _Reading(threading.Lock()))
             self._readings.move_to_end(name)
@@ -57,7 +59,9 @@ class Shelves:
             with reading.lock:  # the first user reads, the others wait for it
                 if reading.dataset is None:
                     cache = self._root / tenant / "readings"
-                    reading.dataset = Dataset.open(path, dataset.sha256, dataset.schema_, cache=cache)
+                    reading.dataset = Dataset.open(
+                        path, dataset.sha256, dataset.schema_, cache=cache, sensitive=sensitive
+                    )
                 else:
                     self.verify(tenant, dataset.sha256)
                 return SharedDataset(reading.dataset, self, name)

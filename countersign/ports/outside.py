@@ -55,7 +55,7 @@ class DatasetReader(Protocol):
         ...
 
     def sensitive(self, sql: str) -> tuple[str, ...]:
-        """The columns declared sensitive that a query reads, by name, `*` and aliases resolved; QueryRefused as in
+        """The sensitive columns that a query reads, by name, `*` and aliases resolved; QueryRefused as in
         `query`, and where it cannot be told. The same for the same data, always."""
         ...
 
@@ -75,8 +75,11 @@ class Evidence(Protocol):
         """Store a file once; return its hash."""
         ...
 
-    def open(self, tenant: str, dataset: DatasetRef) -> DatasetReader:
-        """Read it as declared; DataRefused names row, column and value; NotFound where the tenant has no such data."""
+    def open(self, tenant: str, dataset: DatasetRef, sensitive: Sequence[str] = ()) -> DatasetReader:
+        """Read it as declared; DataRefused names row, column and value; NotFound where the tenant has no such data.
+
+        `sensitive` names columns that are so beside those that are declared.
+        """
         ...
 
     def verify(self, tenant: str, sha256: str) -> None:

@@ -15,8 +15,10 @@ from temporalio.exceptions import ApplicationError
 
 from activities.answers import SignedAnswers
 from activities.drafting import DraftingSteps
+from countersign.domain.administration import PolicyChange
 from countersign.domain.decision import Ruling
 from countersign.domain.errors import NotAuthorised
+from countersign.domain.policy import Policy
 from countersign.domain.question import Question, QuestionStatus
 from countersign.domain.report import ColumnSchema
 from tests.activities.desk import LINE, OPERATION, Desk, a_draft, called
@@ -199,6 +201,15 @@ def test_the_checks_compute_what_a_person_allowed_as_long_as_they_may_allow_it(g
     execute(guarded, "UPDATE persons SET active = 0 WHERE id = 'lena'")
     assert checked(guarded) == ("sensitive_column",)
     assert guarded.records("alarm.raised") == []
+
+
+def test_a_column_that_the_policy_names_is_guarded_though_the_request_says_nothing_of_it(desk: Desk) -> None:
+    desk.ledger.drafts.save("acme", OPERATION, 1, a_draft(), "a-model", 1, desk.now())
+    assert checked(desk) == ()
+    in_force = desk.ledger.directory.policies("acme")["report"].model_dump(mode="json", exclude_none=True)
+    changed = {**in_force, "version": in_force["version"] + 1, "sensitive_columns": ["A-MOUNT"]}
+    desk.installation.decree(PolicyChange(policy=Policy.model_validate(changed)))
+    assert checked(desk) == ("sensitive_column",)
 
 
 @pytest.mark.guarantee("G22")

@@ -53,6 +53,17 @@ def test_each_rule_has_an_example_that_it_applies_to(bare: CommandLine, refunds:
     assert found["examples"][1]["needs"][0]["role"] == "reviewer"
 
 
+def test_the_columns_that_are_sensitive_everywhere_are_named(bare: CommandLine, refunds: Path) -> None:
+    assert bare.done("policy", "check", refunds, "--json").json()["sensitive_columns"] == []
+    assert "sensitive" not in bare.done("policy", "check", refunds).out
+    refunds.write_text(REFUNDS + "sensitive_columns: [iban, Salary]\n")
+    assert bare.done("policy", "check", refunds, "--json").json()["sensitive_columns"] == ["iban", "Salary"]
+    assert "sensitive in every dataset: iban, Salary\n" in bare.done("policy", "check", refunds).out
+    for wrong, said in (("[iban, IB-AN]", "'iban' and 'IB-AN' look alike"), ("['%']", "has no letter or digit")):
+        refunds.write_text(REFUNDS + f"sensitive_columns: {wrong}\n")
+        assert said in bare("policy", "check", refunds).err
+
+
 @pytest.mark.parametrize(
     ("options", "answer", "rules"),
     [

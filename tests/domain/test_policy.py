@@ -115,6 +115,7 @@ def test_an_empty_set_of_needs_is_met_by_nobody() -> None:
         {"rules": [by_people("p", EXTERNAL, ladder={"then": "freeze"})]},
         {"takeover": {"role": "lead"}},
         {"escalations": {"LOW_CONFIDENCE": {"role": "lead", "severity": "low"}}},
+        {"sensitive_columns": ["iban"]},
         {"asked_by": "clerk"},
         {"terms": {"requester_may_withdraw": False}},
         {"terms": {"editing": {"fields": ["title"], "raises_risk": []}}},
@@ -129,6 +130,10 @@ def test_any_change_of_a_policy_changes_its_label(changes: dict[str, Any]) -> No
 
     assert a_policy(by_people("p", EXTERNAL)).label() == original.label()
     assert a_policy(**{"rules": [by_people("p", EXTERNAL)], **changes}).label() != original.label()
+
+
+def test_a_policy_from_before_has_no_word_of_sensitive_columns() -> None:
+    assert "sensitive_columns" not in a_policy(by_rule("r", PUBLISH)).model_dump()
 
 
 def test_a_label_says_name_and_version_to_people() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,16 @@ from countersign.evidence.dataset import Dataset
 
 
 @contextmanager
-def opened(folder: Path, data: bytes | str, schema: dict[str, Any] | None = None) -> Iterator[Dataset]:
-    """The dataset that `data` is under `schema`."""
+def opened(
+    folder: Path, data: bytes | str, schema: dict[str, Any] | None = None, sensitive: Sequence[str] = ()
+) -> Iterator[Dataset]:
+    """The dataset that `data` is under `schema`, with what is sensitive beside."""
     raw = data.encode() if isinstance(data, str) else data
     path = folder / "evidence.csv"
     path.write_bytes(raw)
     sha256 = f"sha256:{hashlib.sha256(raw).hexdigest()}"
-    dataset = Dataset.open(path, sha256, DatasetSchema.model_validate(schema or {}), cache=folder / "cache")
+    declared = DatasetSchema.model_validate(schema or {})
+    dataset = Dataset.open(path, sha256, declared, cache=folder / "cache", sensitive=sensitive)
     try:
         yield dataset
     finally:

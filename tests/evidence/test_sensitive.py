@@ -128,3 +128,43 @@ def test_a_currency_column_is_not_sensitive_since_every_amount_tells_it(tmp_path
 def test_a_request_from_before_is_the_same_request() -> None:
     assert "sensitive" not in ColumnSchema(type="text").model_dump()
     assert ColumnSchema(type="text", sensitive=True).model_dump()["sensitive"] is True
+
+
+NAMED = {
+    "as it is": "iban",
+    "other case": "IBAN",
+    "full width": "\uff29\uff22\uff21\uff2e",
+    "a hidden character": "ib\u200ban",
+    "blanks around": " iban ",
+    "something between": "i-b_a.n",
+    "look-alike letters": "ib\u0430n",
+    "another capital letter": "lBAN",
+}
+
+
+@pytest.mark.parametrize("name", NAMED.values(), ids=NAMED)
+@pytest.mark.parametrize("declared", [None, {"type": "text"}], ids=["undeclared", "declared"])
+def test_a_column_that_the_policy_names_is_sensitive_however_the_file_and_its_schema_put_it(
+    tmp_path: Path, name: str, declared: dict[str, str] | None
+) -> None:
+    data, schema = f"region,{name}\nNorth,DE11\nSouth,DE22\n", {"columns": {name: declared} if declared else {}}
+    with opened(tmp_path, data, schema, sensitive=["Iban"]) as dataset:
+        assert dataset.sensitive(f'SELECT b FROM (SELECT "{name}" AS b FROM data)') == (name,)
+        assert dataset.sensitive("SELECT t::VARCHAR FROM data t") == (name,)
+        assert dataset.sensitive("SELECT region FROM data") == ()
+        region, iban = dataset.describe().columns
+        assert (region.sensitive, iban.sensitive, iban.minimum, iban.samples) == (False, True, None, ())
+
+
+def test_what_only_resembles_a_name_of_the_policy_is_not_sensitive(tmp_path: Path) -> None:
+    with opened(tmp_path, "iban2,ibans,%\na,b,c\n", sensitive=["iban"]) as dataset:
+        assert dataset.sensitive("FROM data") == ()
+
+
+def test_a_currency_column_is_not_sensitive_by_the_policy_either(tmp_path: Path) -> None:
+    columns = {"pay": {"type": "number", "currency_column": "Cur"}}
+    with (
+        pytest.raises(DataRefused, match="currency_column 'Cur' is sensitive by the policy"),
+        opened(tmp_path, "pay,Cur\n1,EUR\n", {"columns": columns}, sensitive=["cur"]),
+    ):
+        pass

@@ -48,6 +48,12 @@ def test_many_users_of_one_dataset_share_one_reading(shelves: Shelves, tmp_path:
     assert [each.single_value("SELECT sum(a) FROM data").text for each in opened[1:]] == ["3"] * 7
 
 
+def test_a_reading_tells_of_sensitive_columns_as_each_user_was_told_they_are(shelves: Shelves, tmp_path: Path) -> None:
+    dataset = stored(shelves, tmp_path, "a\n1\n")
+    free, guarded = shelves.open("acme", dataset), shelves.open("acme", dataset, ["A"])
+    assert [each.sensitive("FROM data") for each in (free, guarded)] == [(), ("a",)]
+
+
 def test_readings_that_nobody_uses_are_closed_but_for_the_latest(shelves: Shelves, tmp_path: Path) -> None:
     for number in range(KEPT_OPEN + 3):
         shelves.open("acme", stored(shelves, tmp_path, f"a\n{number}\n")).close()

@@ -12,9 +12,11 @@ from countersign.cases.refund.case import RefundCase
 from countersign.cases.report.allowing import allowed_queries
 from countersign.cases.report.case import ReportCase
 from countersign.cases.report.checks import check_draft
+from countersign.domain.policy import Policy
 from countersign.domain.question import Answer, Answered, Answering, Asked, PendingCall, Question, QuestionStatus
 from countersign.evidence.dataset import Dataset
 from tests.evidence.opening import opened
+from tests.ledger.founding import policy
 from tests.report.sample import READING, TOTAL, Cell, draft, evidence, request, with_claim
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -88,10 +90,10 @@ def test_a_query_that_is_only_like_an_allowed_one_is_not_allowed(query: str) -> 
 
 
 class Desk:
-    """The report case on one dataset, and a ledger that knows one request."""
+    """The report case on one dataset, and a ledger that knows one request and one policy."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self.documents = self.evidence = self
+        self.documents = self.evidence = self.directory = self
         self.case = ReportCase(self, self, {}, "dev")  # type: ignore[arg-type]  # as much of a ledger as is asked
         self._dataset = dataset
 
@@ -99,7 +101,11 @@ class Desk:
         """The request."""
         return request().model_dump_json(by_alias=True)
 
-    def open(self, tenant: str, dataset: Any) -> Dataset:
+    def policies(self, tenant: str) -> dict[str, Policy]:
+        """The one in force."""
+        return {"report": policy("report", "reviewer")}
+
+    def open(self, tenant: str, dataset: Any, sensitive: Any) -> Dataset:
         """The dataset."""
         return self._dataset
 

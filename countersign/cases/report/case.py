@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
+from countersign.cases.assessing import policy_in_force
 from countersign.cases.case import Query, ShownDraft, Submission, read_draft
 from countersign.cases.report.allowing import allowed_queries
 from countersign.cases.report.checks import check_draft, check_texts
@@ -59,9 +60,10 @@ class ReportCase:
         self._environment = environment
 
     def open(self, operation: Operation, believed: Sequence[Asked]) -> ReportMaterial:
-        """The request with its dataset, read as the request declares it."""
+        """The request with its dataset, read as the request declares it; the policy names further sensitive columns."""
         request = self._request(operation)
-        dataset = self._evidence.open(operation.tenant, request.dataset)
+        sensitive = policy_in_force(self._ledger, operation.tenant, self.name).sensitive_columns
+        dataset = self._evidence.open(operation.tenant, request.dataset, sensitive)
         return ReportMaterial(request, dataset, allowed_queries(believed))
 
     def check(self, draft: Draft, material: ReportMaterial, *, by_agent: bool) -> tuple[Violation, ...]:

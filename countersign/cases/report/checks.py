@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from countersign.cases.report.claims import Reading, check_claims
+from countersign.cases.report.claims import WHOLE_ROWS, Reading, check_claims
 from countersign.cases.report.fields import Field, Filled, claims_by_id, fields_of, fill
 from countersign.cases.report.markup import check_markup, check_scripts, hidden_in_claims
 from countersign.cases.report.numbers import check_claim_units, check_numbers, written_out
@@ -29,9 +29,7 @@ def check_draft(
     `Unavailable` is passed on because it says nothing about the draft.
     """
     claims = [*check_claims(draft, reading), *check_claim_units(draft, request), *hidden_in_claims(draft)]
-    columns = request.dataset.schema_.columns
-    sensitive = {name for name, column in columns.items() if column.sensitive}
-    orders = () if texts is None else check_data(texts, sensitive)
+    orders = () if texts is None else check_data(texts, reading.sensitive(WHOLE_ROWS))
     return (*check_suspicion(draft, request), *orders, *claims, *_check_words(draft, request))
 
 

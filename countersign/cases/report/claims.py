@@ -28,6 +28,10 @@ _PER_CENT = re.compile(r"[%％‰]|per\s?cent|百分|basis points?|\bbps?\b|\bpp
 """What a unit says that counts in hundredths."""
 
 
+WHOLE_ROWS = "FROM data"
+"""The query that reads every column."""
+
+
 class Reading(NamedTuple):
     """How the pinned evidence is read; each function takes one query, or raises a refusal."""
 

@@ -82,12 +82,17 @@ def check(
     warnings = [] if tenant is None else _idle_roles_in(tenant, read)
     if as_json:
         examples_json = [_answer_json(one) for one in answers]
-        say_json({"policy": read.label(), "examples": examples_json, "warnings": warnings})
+        sensitive = list(read.sensitive_columns)
+        say_json(
+            {"policy": read.label(), "sensitive_columns": sensitive, "examples": examples_json, "warnings": warnings}
+        )
         return
     for sentence in warnings:
         warn(sentence)
     say(f"{file} is well formed: {read.label()}; asked for by role {read.asked_by}")
-    say(fields([("answering", answering_text(read.answering)), *budget_lines(read)]))
+    columns = ", ".join(map(visible_line, read.sensitive_columns))
+    named = [("answering", answering_text(read.answering)), ("sensitive in every dataset", columns)]
+    say(fields([*named, *budget_lines(read)]))
     for one in answers:
         say(f"\n{_answer_text(one)}")
 

@@ -52,13 +52,14 @@ def refund_intent(session: Session, order: RefundOrder) -> Intent:
 def _report_request(session: Session, order: Order) -> ReportRequest:
     """The request with its data read strictly, stored, and pinned by its hash."""
     from countersign.bootstrap import evidence, load_channels
+    from countersign.cases.report.case import REPORT
 
     request = request_of(order, read_schema(Path(order.schema_)) if order.schema_ else DatasetSchema())
     channel_taking("documents", request.channel, order.tenant, load_channels(session.settings))
-    data = evidence(session.settings)
+    data, policy = evidence(session.settings), session.ledger.directory.policies(order.tenant).get(REPORT)
     dataset = request.dataset.model_copy(update={"sha256": data.put(order.tenant, Path(order.data))})
     try:
-        data.open(order.tenant, dataset).close()
+        data.open(order.tenant, dataset, policy.sensitive_columns if policy is not None else ()).close()
     except DataRefused as refused:
         raise DataRefused(f"{order.data}: {refused.message}") from None
     return request.model_copy(update={"dataset": dataset})
