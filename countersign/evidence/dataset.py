@@ -37,9 +37,6 @@ DISK = "20GB"
 MAX_TEXTS = 1_000
 """Cells of one column that one search of its texts yields."""
 
-LONGEST_TEXT = 20_000
-"""Characters of a cell that such a search looks at."""
-
 _SEALED = ("threads = 1", "enable_external_access = false", "lock_configuration = true")
 """Set once the data is read. One thread: the same query gives the same value down to the last bit of a float."""
 
@@ -136,17 +133,18 @@ class Dataset:
         """
         return self._sensitive(sql)
 
-    def texts(self, *patterns: str) -> tuple[tuple[str, str], ...]:
+    def texts(self, *patterns: str, longest: int) -> tuple[tuple[str, str], ...]:
         """Each column with its own name, and then with its cells that match, up to `MAX_TEXTS` for each pattern.
 
-        Patterns are RE2; accents are left aside. Every row of the text columns is looked at, equal cells once, of each
-        cell the first `LONGEST_TEXT` characters. Found once: the data cannot change.
+        Patterns are RE2; accents are left aside. Every row of the text columns is looked at, equal cells once. A cell
+        of more than `longest` characters is among them whatever it says, cut after one more. Found once: the data
+        cannot change.
 
         Raises:
             Unavailable: no memory for it.
         """
         try:
-            return self._matching(patterns)
+            return self._matching(patterns, longest)
         except duckdb.OutOfMemoryException as error:
             raise Unavailable(f"the dataset's texts cannot be read: {first_line(error)}; free memory") from error
 
@@ -160,15 +158,16 @@ class Dataset:
             names, rows = answer(cursor, sql, limits)
         return names, rows, units
 
-    def _find_texts(self, patterns: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        tests = (f"regexp_matches(strip_accents(cell), {literal(pattern)})" for pattern in patterns)
+    def _find_texts(self, patterns: tuple[str, ...], longest: int) -> tuple[tuple[str, str], ...]:
+        tests = [f"length(cell) > {longest}"]
+        tests += [f"regexp_matches(strip_accents(cell), {literal(pattern)})" for pattern in patterns]
         searches = " UNION ALL ".join(f"(FROM cells WHERE {test} LIMIT {MAX_TEXTS})" for test in tests)
         found: list[tuple[str, str]] = []
         with self._connection.cursor() as cursor:
             for column in self._columns:
                 found.append((column.name, column.name))
                 if column.kind == "text":
-                    cells = f"SELECT DISTINCT left({identifier(column.name)}, {LONGEST_TEXT}) AS cell FROM data"
+                    cells = f"SELECT DISTINCT left({identifier(column.name)}, {longest + 1}) AS cell FROM data"
                     rows = cursor.execute(f"WITH cells AS MATERIALIZED ({cells}) {searches}").fetchall()
                     found += [(column.name, cell) for (cell,) in dict.fromkeys(rows)]
         return tuple(found)

@@ -111,9 +111,9 @@ class SharedDataset:
         """See `Dataset.sensitive`."""
         return self._dataset.sensitive(sql)
 
-    def texts(self, *patterns: str) -> tuple[tuple[str, str], ...]:
+    def texts(self, *patterns: str, longest: int) -> tuple[tuple[str, str], ...]:
         """See `Dataset.texts`."""
-        return self._dataset.texts(*patterns)
+        return self._dataset.texts(*patterns, longest=longest)
 
     def close(self) -> None:
         """Give the reading back; twice is fine."""

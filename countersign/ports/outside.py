@@ -59,8 +59,9 @@ class DatasetReader(Protocol):
         `query`, and where it cannot be told. The same for the same data, always."""
         ...
 
-    def texts(self, *patterns: str) -> Sequence[tuple[str, str]]:
-        """Each column with its own name and with its cells that a pattern (RE2) matches, bounded for each pattern."""
+    def texts(self, *patterns: str, longest: int) -> Sequence[tuple[str, str]]:
+        """Each column with its own name and with its cells that a pattern (RE2) matches, bounded for each pattern, and
+        first with those of more than `longest` characters, cut after one more."""
         ...
 
     def close(self) -> None:

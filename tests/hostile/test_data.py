@@ -49,6 +49,25 @@ def test_an_order_among_many_innocent_rows_stops_it_as_well(house: House) -> Non
 
 
 @pytest.mark.guarantee("G40")
+@pytest.mark.parametrize("before", [19_000, 19_990, 60_000, 99_000])
+def test_an_order_far_down_in_a_long_cell_stops_it_too(house: House, before: int) -> None:
+    course = house.course(cells("a quiet month. " * (before // 15) + ORDERS["plain order"])).wrote()
+
+    assert course.checked().stops == STOPPED
+    assert [found.place for found in course.findings] == ["data.note"]
+
+
+@pytest.mark.guarantee("G40")
+def test_a_cell_that_is_longer_than_is_looked_at_stops_it_whatever_it_says(house: House) -> None:
+    course = house.course(cells("a quiet month. " * 7_000)).wrote()
+
+    assert course.checked().stops == STOPPED
+    assert [found.found for found in course.findings] == [
+        "a cell of more than 100000 characters, which nothing looks through"
+    ]
+
+
+@pytest.mark.guarantee("G40")
 def test_a_table_that_claims_to_be_decided_decides_nothing(house: House) -> None:
     course = house.course(cells(*CLAIMS.values())).wrote()
 

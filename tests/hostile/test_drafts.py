@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from countersign.domain.suspicion.orders import LONGEST
+from countersign.domain.suspicion.orders import WINDOW
 from tests.hostile.house import TOTAL, House, grade
 from tests.hostile.texts import CLAIMS, ORDERS, STOPPED
 
@@ -72,7 +72,7 @@ def test_an_order_behind_figures_that_fill_a_page_is_found(house: House) -> None
     body = "It was {{f}} again. " * 60 + "The rest was quiet. " * 800 + f"\n\n{SHORT}"
     course = house.course().wrote(body=body, claims=[claim])
 
-    assert len(body) < LONGEST < len(body) + 60 * 85
+    assert len(body) < WINDOW < len(body) + 60 * 85
     assert course.checked().stops == STOPPED
 
 

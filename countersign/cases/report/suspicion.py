@@ -12,7 +12,7 @@ from itertools import islice
 from countersign.cases.report.fields import Field, Filled, claims_by_id, fields_of, fill
 from countersign.domain.draft import Violation
 from countersign.domain.report import Claim, Draft, ReportRequest
-from countersign.domain.suspicion.orders import LONGEST, Order, excerpt, find_orders
+from countersign.domain.suspicion.orders import excerpt, find_orders
 from countersign.domain.suspicion.searches import SEARCHES
 from countersign.domain.suspicion.secrets import find_secrets
 
@@ -26,11 +26,14 @@ STOPS: Mapping[str, str] = {
 means."""
 
 Texts = Callable[..., Sequence[tuple[str, str]]]
-"""Yields the columns of the data with their names, and with those of their cells that match one of the patterns."""
+"""Yields the columns of the data with their names, and with those of their cells that match one of the patterns, or
+that are longer than `longest`."""
 
 _NO_ORDERS = "text that gives no orders to a model or reviewer"
-_OVERLAP = 2_000
-"""Characters that two pieces of a long text have in common; more than any order has."""
+LONGEST = 100_000
+"""Characters of one cell that are looked at; one that has more is for people to look at, whatever it says."""
+_MOST_READ = 50_000_000
+"""Characters of all cells that are looked at; where a search brings more, people have to look at the data."""
 _MOST = 20
 """Findings in the data that are listed; a person needs the first ones, not a million."""
 
@@ -50,15 +53,25 @@ def check_suspicion(draft: Draft, request: ReportRequest) -> Iterator[Violation]
 def check_data(texts: Texts, sensitive: Collection[str]) -> tuple[Violation, ...]:
     """The first orders in what the agent could read of its data: names of columns, and cells of text columns.
 
-    Of the columns named in `sensitive` no cell is quoted: what is found here is told to the agent.
+    What is longer than is looked at counts as one. Of the columns named in `sensitive` no cell is quoted: what is found
+    here is told to the agent.
     """
-    return tuple(islice(_orders_in(texts(*SEARCHES), sensitive), _MOST))
+    return tuple(islice(_orders_in(texts(*SEARCHES, longest=LONGEST), sensitive), _MOST))
 
 
 def _orders_in(texts: Sequence[tuple[str, str]], sensitive: Collection[str]) -> Iterator[Violation]:
+    read = 0
     for column, text in texts:
-        if order := next(find_orders(text), None):
-            place = f"data.{excerpt(column, 40)}"
+        place = f"data.{excerpt(column, 40)}"
+        read += len(text)
+        if len(text) > LONGEST or read > _MOST_READ:
+            much = f"a cell of more than {LONGEST} characters" if len(text) > LONGEST else "very many texts like orders"
+            yield Violation(
+                code=INJECTION, place=place, expected=_NO_ORDERS, found=f"{much}, which nothing looks through"
+            )
+            if read > _MOST_READ:
+                return
+        elif order := next(find_orders(text), None):
             is_quoted = text == column or column not in sensitive
             found = order.excerpt if is_quoted else "an order, not quoted: the column is sensitive"
             yield Violation(code=INJECTION, place=place, expected=_NO_ORDERS, found=found)
@@ -73,20 +86,8 @@ def _texts_of(claim: Claim) -> Iterator[Filled]:
 
 def _check_orders(filled: Filled, *, begins_block: bool = False) -> Iterator[Violation]:
     """A field begins a block in the text that is graded, a part of a claim does not."""
-    for order in _orders_of(filled.text, begins_block):
-        place = filled.place(order.start)
-        yield Violation(code=INJECTION, place=place, expected=_NO_ORDERS, found=order.excerpt)
-
-
-def _orders_of(text: str, begins_block: bool) -> Iterator[Order]:
-    """Every order in a text of any length: with its figures filled in, a field can be longer than is looked at once."""
-    seen = set()
-    for start in range(0, max(1, len(text) - _OVERLAP), LONGEST - _OVERLAP):
-        for order in find_orders(text[start : start + LONGEST], begins_block=begins_block and not start):
-            found = Order(start + order.start, order.excerpt)
-            if found.start not in seen:
-                seen.add(found.start)
-                yield found
+    for order in find_orders(filled.text, begins_block=begins_block):
+        yield Violation(code=INJECTION, place=filled.place(order.start), expected=_NO_ORDERS, found=order.excerpt)
 
 
 def _check_secrets(filled: Filled, request: ReportRequest) -> Iterator[Violation]:

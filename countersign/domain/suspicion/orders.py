@@ -18,12 +18,14 @@ from countersign.domain.figures.view import as_rendered
 from countersign.domain.suspicion.phrases import MARKERS, ORDERS
 from countersign.domain.visible import escaped, is_hidden
 
-LONGEST = 20_000
-"""Characters of one text that are looked at; a draft's longest field has as many."""
+WINDOW = 20_000
+"""Characters of a text that are looked at at once; longer ones are looked at piece by piece."""
 
+_OVERLAP = 2_000
+"""Characters that two pieces of a long text have in common; more than any order has."""
 _BLOCK = "\n\n"
 _EXCERPT = 80
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,4000}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}")
 _TAGS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]{4,}")
 """Tags draw nothing and stand for ASCII letters; after the black flag they innocently say whose flag it is."""
 _OVERRIDE = re.compile("[\u202d\u202e]")
@@ -46,25 +48,40 @@ class Order:
 
 
 def find_orders(text: str, *, begins_block: bool = False) -> Iterator[Order]:
-    """Every order, forged frame and unseen message in the text, in no particular order.
+    """Every order, forged frame and unseen message in the text, in no particular order, once per place.
 
     Args:
-        text: of which LONGEST characters are looked at.
+        text: of any length.
         begins_block: whether an empty line stands before it where it is read, as before the next message of a
             conversation, so that it can begin as one does.
     """
     before = _BLOCK if begins_block else ""
-    for order in _orders(before + text[:LONGEST]):
-        yield Order(max(order.start - len(before), 0), order.excerpt)
+    whole = before + text
+    turned = _OVERRIDE.search(whole) is not None
+    seen: set[int] = set()
+    for start in range(0, max(1, len(whole) - _OVERLAP), WINDOW - _OVERLAP):
+        for order in _in_piece(whole[start : start + WINDOW], cut=start > 0, turned=turned):
+            at = max(start + order.start - len(before), 0)
+            if at not in seen:
+                seen.add(at)
+                yield Order(at, order.excerpt)
 
 
-def _orders(text: str) -> Iterator[Order]:
+def _in_piece(text: str, *, cut: bool, turned: bool) -> Iterator[Order]:
+    """What a piece of a text holds.
+
+    Args:
+        text: the piece.
+        cut: whether there is more before it, so that base64 may begin anywhere in a group of four.
+        turned: whether the text has what makes letters run backwards, here or before.
+    """
     yield from _in_letters(text)
-    yield from _unseen(text)
+    yield from _unseen(text, turned)
     for match in _BASE64.finditer(text):
-        decoded = _decoded(match.group())
-        if next(_in_letters(decoded), None):
-            yield Order(match.start(), f"{excerpt(match.group(), 24)} (base64 of: {excerpt(decoded)})")
+        for skipped in range(4) if cut and match.start() == 0 else (0,):
+            decoded = _decoded(match.group()[skipped:])
+            if next(_in_letters(decoded), None):
+                yield Order(match.start(), f"{excerpt(match.group(), 24)} (base64 of: {excerpt(decoded)})")
 
 
 def excerpt(text: str, length: int = _EXCERPT) -> str:
@@ -99,15 +116,17 @@ def _without_accents(letter: str) -> str:
     return "".join(part for part in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(part))
 
 
-def _unseen(text: str) -> Iterator[Order]:
+def _unseen(text: str, turned: bool) -> Iterator[Order]:
     """Messages in characters that nobody sees, or sees in another order than a model reads them."""
+    if turned and next(_in_letters(text[::-1]), None):
+        begins = _OVERRIDE.search(text)
+        at = begins.start() if begins is not None else 0
+        yield Order(at, f"backwards: {excerpt(text[at:])}")
     if text.isascii():
         return
     for match in _TAGS.finditer(text):
         hidden = "".join(chr(ord(tag) - 0xE0000) for tag in match.group())
         yield Order(match.start(), f"invisible tags that spell: {excerpt(hidden)}")
-    if (turned := _OVERRIDE.search(text)) and next(_in_letters(text[::-1]), None):
-        yield Order(turned.start(), f"backwards: {excerpt(text[turned.start() :])}")
     run = 0
     for at, letter in enumerate(text):
         run = run + 1 if not letter.isspace() and is_hidden(letter) and not _is_tag(letter) else 0
