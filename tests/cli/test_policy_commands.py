@@ -58,7 +58,7 @@ def test_the_columns_that_are_sensitive_everywhere_are_named(bare: CommandLine, 
     assert "sensitive" not in bare.done("policy", "check", refunds).out
     refunds.write_text(REFUNDS + "sensitive_columns: [iban, Salary]\n")
     assert bare.done("policy", "check", refunds, "--json").json()["sensitive_columns"] == ["iban", "Salary"]
-    assert "sensitive in every dataset: iban, Salary\n" in bare.done("policy", "check", refunds).out
+    assert re.search(r"^sensitive in every dataset +iban, Salary$", bare.done("policy", "check", refunds).out, re.M)
     for wrong, said in (("[iban, IB-AN]", "'iban' and 'IB-AN' look alike"), ("['%']", "has no letter or digit")):
         refunds.write_text(REFUNDS + f"sensitive_columns: {wrong}\n")
         assert said in bare("policy", "check", refunds).err
