@@ -60,8 +60,9 @@ live: $(STAMP)
 demo-refund: $(STAMP)
 	@$(PY) starter.py demo-refund $(if $(filter 1,$(YES)),--yes)
 
+# Not the files with most tests first: the slowest, whole runs from a terminal, have few, and would be left to the end alone.
 test: $(STAMP)
-	$(PY) -m pytest -n 4 --dist loadfile -m "not long" --durations=10 -p tests.support.guarantees --require-guarantees
+	$(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not long" --durations=10 -p tests.support.guarantees --require-guarantees
 
 check: $(STAMP)
 	$(BIN)/ruff check .
