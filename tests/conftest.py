@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +25,13 @@ from tests.support.temporal import running_dev_server, time_skipping_environment
 # How long an example takes says nothing here: the first one compiles what the others use, on a machine that is busy.
 settings.register_profile("countersign", deadline=None)
 settings.load_profile("countersign")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays to the end: the garbage collector need not look through all of it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session")

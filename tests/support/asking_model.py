@@ -18,7 +18,7 @@ from tests.support.model_server import Turn, running_model_server
 from tests.workflow.scripted_model import DESCRIBE, TOTAL, grade, is_grading
 
 SALES = Path(__file__).resolve().parents[2] / "examples" / "sales.csv"
-PORT = 8090
+PORT = 8091
 PROSE = "Espresso carried the half-year"
 ASKS = Turn(calls=(("ask_user", {"question": "Who will read this: the board, or the sales team?"}),))
 
