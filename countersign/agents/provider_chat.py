@@ -2,7 +2,8 @@
 
 It stands apart because only a process that drafts with a provider loads langchain-openai. Four things are held down
 here, each the same for whole and for streamed answers: a number or name that the provider did not give stays unknown,
-an answer that broke off is no answer, text is well-formed or malformed arguments, and silence ends with the time limit.
+an answer that broke off is no answer, what cannot be written as text never passes as if it could, and silence ends with
+the time limit.
 """
 
 from __future__ import annotations

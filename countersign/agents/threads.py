@@ -1,6 +1,6 @@
 """The stored threads of agents, as a retention needs them: which there are, under which keys, and to delete them whole.
 
-Apart from the checkpoints themselves, since neither keys nor the agent framework are needed for it, which takes seconds
+Apart from the checkpoints themselves, since it needs neither a key itself nor the agent framework, which takes seconds
 to load.
 """
 

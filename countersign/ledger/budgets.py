@@ -25,6 +25,7 @@ from countersign.ledger.tables import budget_raises, model_calls
 
 Raise = tuple[Instant, Budget]
 _HALF = 2**26
+"""A call's cost is added up in two parts, above and below this, each of half the digits that it can have."""
 
 
 class _Purse(NamedTuple):
