@@ -8,7 +8,8 @@
 #   make course       random messages, clock steps and outages against a model of the run, long (ROUNDS=n)
 #   make chaos        kill -9 of every part at every step of the run; a table (ROUNDS=n, SEED=n; ROUND=k plays one)
 #   make long         tests that take minutes: a real minute's expiry in a thousand messages, floods, kills, every order,
-#                     whole runs on PostgreSQL, ladders, leases, freezes and escalations on servers of their own
+#                     whole runs on PostgreSQL; ladders, leases, freezes, escalations, ends, edits and the times of questions
+#                     on servers of their own; authority, settling and rebuilding from the terminal
 #   make docs         README tables, made anew
 #   make setup        .venv from requirements.lock; PYTHON=... names the interpreter
 

@@ -19,6 +19,8 @@ from countersign.strict_yaml import load
 from tests.cli.command_line import Answer, CommandLine
 from tests.cli.office import ROOT, Office, running_office
 
+pytestmark = pytest.mark.long
+
 ADMINS = "ada: [admin], ben: [admin], cleo: [admin], dina: [admin]"
 PERSONS = f"rita: [requester], bob: [reviewer], emil: [editor], {ADMINS}"
 NUMBERS = itertools.count(1)

@@ -33,6 +33,8 @@ from tests.cli.command_line import Answer
 from tests.cli.desk import ACME, GRADES, REQUEST, TENANT, Desk
 from tests.ledger import founding
 
+pytestmark = pytest.mark.long
+
 OPERATION = "report-7"
 NAME = (TENANT, OPERATION)
 COMMENT = "I counted them myself"

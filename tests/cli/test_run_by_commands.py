@@ -15,6 +15,8 @@ from tests.cli.command_line import CommandLine
 from tests.cli.office import ROOT, Office
 from tests.support.temporal import installed_program
 
+pytestmark = pytest.mark.long
+
 REQUEST = ROOT / "examples" / "request.yaml"
 ACME = ("--tenant", "acme")
 

@@ -21,6 +21,8 @@ from countersign.domain.state import State
 from countersign.signing.statements import sign_command
 from tests.cli.desk import ACME, TENANT, Desk
 
+pytestmark = pytest.mark.long
+
 OPERATION = "report-7"
 LEA = (*ACME, "--as", "lea")
 FOUND = ("--executed", "--reference", "refund-7", "--evidence", "seen in their console, ticket 12")

@@ -20,6 +20,8 @@ from tests.support.installation import Installation
 from tests.support.waiting import eventually, until_state
 from workflows.governed_action import GovernedAction
 
+pytestmark = pytest.mark.long
+
 Run = WorkflowHandle[GovernedAction, RunResult]
 
 

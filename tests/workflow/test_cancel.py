@@ -22,6 +22,8 @@ from tests.support.waiting import eventually, until_state
 from tests.workflow.press import approved, press_installation
 from tests.workflow.scripted_model import ScriptedModel, asking
 
+pytestmark = pytest.mark.long
+
 
 async def cancel_and_be_heard(run: WorkflowHandle[Any, Any]) -> RunStatus:
     """Cancel, and wait until the run has taken note: a query is answered after what came before it."""

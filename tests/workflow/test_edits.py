@@ -17,6 +17,8 @@ from tests.support.installation import Installation
 from tests.support.waiting import until_state
 from workflows.governed_action import GovernedAction
 
+pytestmark = pytest.mark.long
+
 Run = WorkflowHandle[GovernedAction, RunResult]
 
 

@@ -13,6 +13,8 @@ from tests.support.installation import Installation
 from tests.support.publisher import Publisher, running_publisher
 from tests.workflow.press import approved, press_installation
 
+pytestmark = pytest.mark.long
+
 RETRY = [State.WAITING_RETRY, State.EXECUTING]
 LOOK_UP = [State.OUTCOME_UNKNOWN]
 

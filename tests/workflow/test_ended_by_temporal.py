@@ -22,6 +22,8 @@ from tests.workflow.ending import Way, assert_no_late_effect, in_every_way
 from tests.workflow.press import approved
 from tests.workflow.scripted_model import ScriptedModel, asking, draft
 
+pytestmark = pytest.mark.long
+
 UNSUPPORTED = draft(body="Sales came to {{total}} in all, and 17 customers left.")
 
 

@@ -21,6 +21,8 @@ from tests.workflow.ending import CLOSED_AS, WAYS, Way, assert_no_late_effect, i
 from tests.workflow.press import approved, press_installation
 from tests.workflow.scripted_model import ScriptedModel, asking, draft
 
+pytestmark = pytest.mark.long
+
 UNSUPPORTED = draft(body="Sales came to {{total}} in all, and 17 customers left.")
 
 

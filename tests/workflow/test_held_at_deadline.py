@@ -19,6 +19,8 @@ from tests.support.waiting import until_state
 from tests.workflow.acting import Run, approval, done, vote
 from tests.workflow.long_waits import AT_ONCE, audited, time_is, told, waiting
 
+pytestmark = pytest.mark.long
+
 LINE = {"after": "36h", "role": "admin", "decisions": ["approve", "reject"]}
 FREEZES: dict[str, Any] = {"tiers": [LINE], "then": "freeze"}
 ROUTE_WITHIN = timedelta(hours=72)

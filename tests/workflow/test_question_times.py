@@ -19,6 +19,8 @@ from tests.workflow.acting import records, taken_over
 from tests.workflow.asking import Models, answer, newest, waiting_for_answer
 from tests.workflow.long_waits import JUST_BEFORE, SURELY, audited, time_is
 
+pytestmark = pytest.mark.long
+
 HOURS = timedelta(hours=1)
 LADDER = {"remind": ["6h"], "tiers": [{"after": "12h", "role": "admin", "decisions": ["approve"]}]}
 ANSWERING: dict[str, Any] = {"role": "lead", "within": "24h", "at_most": 10}

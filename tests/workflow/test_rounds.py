@@ -23,6 +23,8 @@ from tests.workflow.scripted_model import (
     is_grading,
 )
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def sqlite_installation(sqlite_installation: Installation, tmp_path: Path) -> Installation:
