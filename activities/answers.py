@@ -6,7 +6,7 @@ neither goes on, and it raises the alarm; one whose signer may no longer say so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -17,7 +17,16 @@ from countersign.domain.command import Command
 from countersign.domain.directory import Person
 from countersign.domain.errors import CountersignError, InputRefused, NotAuthorised, Unavailable
 from countersign.domain.operation import Operation
-from countersign.domain.question import Answered, Answers, Asked, Question, beyond, may_answer, problem_with_answers
+from countersign.domain.question import (
+    Answer,
+    Answered,
+    Answers,
+    Asked,
+    Question,
+    beyond,
+    may_answer,
+    problem_with_answers,
+)
 from countersign.domain.strict_json import parse
 from countersign.domain.values import first_problem
 from countersign.ports import Ledger
@@ -97,7 +106,7 @@ class SignedAnswers:
             except ValidationError as error:
                 raise InputRefused(first_problem(error)) from None
             # By what they come to as JSON: to Python 1 is the same as true.
-            if digest(signed.model_dump(mode="json")) != _digest(answered):
+            if _digest(signed.answers) != _digest(answered.answers):
                 raise InputRefused("the ledger tells it differently from what was signed")
             if problem := problem_with_answers(question, signed.answers):
                 raise InputRefused(problem)
@@ -126,8 +135,8 @@ def _check_said(operation: Operation, question: Question, answered: Answered, co
             raise InputRefused("it was not given after the question and before its deadline")
 
 
-def _digest(answered: Answered) -> str:
-    return digest(Answers(answers=answered.answers).model_dump(mode="json"))
+def _digest(answers: Sequence[Answer]) -> str:
+    return digest([answer.model_dump(mode="json") for answer in answers])
 
 
 @contextmanager
