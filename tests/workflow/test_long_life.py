@@ -93,8 +93,9 @@ async def test_of_two_thousand_messages_that_race_runs_going_on_each_is_recorded
     assert len(given) == updates
     assert set(given) <= {Ruling.NOT_THIS_VERSION, Ruling.REPLAY}
     refused, repeated = (records(installation, f"decision.{kind}") for kind in ("refused", "repeated"))
-    assert len({one["statement_id"] for one in refused}) == len(refused) == len(made) == status.refused
-    assert status.messages == len(refused) + len(repeated)
+    assert len({one["statement_id"] for one in refused}) == len(refused) == len(made)
+    # What a task that came to nothing had ruled on, since its run went on, reaches the next run anew: as a repeat.
+    assert status.messages - status.refused == len(repeated)
     assert_handed_on_and_taken_on(installation, at_least=5)
 
 
