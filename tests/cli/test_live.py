@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
 import subprocess
 from collections.abc import Sequence
-from decimal import Decimal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +19,19 @@ from tests.cli.command_line import CommandLine
 from tests.cli.office import ROOT, STARTER, starter
 from tests.cli.test_demo import left_running
 from tests.cli.test_reading import documented
+from tests.support import asking_model
+from tests.support.asking_model import PROSE, total
 from tests.support.model_server import Turn, running_model_server
 from tests.support.processes import Processes
 from tests.workflow.scripted_model import API_KEY, DESCRIBE, TOTAL, grade, is_grading
 
 QUESTION = "Is Mrs Lindqvist's region counted?"
 INVENTED = "999999.99"
-PROSE = "Espresso carried the half-year"
-
-
-def total() -> str:
-    """What the example's figures add up to."""
-    with (ROOT / "examples" / "sales.csv").open(newline="", encoding="utf-8") as file:
-        return str(sum(Decimal(row["amount"]) for row in csv.DictReader(file) if row["amount"]))
 
 
 def draft(figure: str) -> Turn:
-    """A report about the example with one figure."""
-    claim = {"id": "c1", "query": TOTAL, "value": figure, "unit": "USD", "shown": f"{figure} USD"}
-    content = {
-        "title": "Sales", "body": f"{PROSE}: sales came to {{{{c1}}}} in all, summed over all records.",
-        "claims": [claim], "source": "The file sales.csv.", "period": "As the data states it.", "unit": "USD",
-        "limitations": ["Records without an amount are not counted."],
-    }  # fmt: skip
-    return Turn(calls=(("Draft", content),), model="writer-2026-11-30")
+    """The stand-in's report with one figure, by a model that answers under the name of a day."""
+    return replace(asking_model.draft(figure), model="writer-2026-11-30")
 
 
 def scripted(drafts: Sequence[Turn]) -> Any:
